@@ -1,0 +1,80 @@
+"""Every error a user can meet, in one tree.
+
+NoctaError
+  DataError(ValueError)       the table, the schema or the cohort is not usable
+    CostError                 a cost is missing, negative or not a number
+    TimeError                 a time does not fit the grid
+    DataFileMissing           a file the user has to download is not there (also FileNotFoundError)
+  LeakageError(ValueError)    a policy or predictor used something it never acquired
+  PlanError(ValueError)       a decision breaks the rules of the environment
+    BudgetTooSmall            a decision costs more than what is left
+  ConfigError(ValueError)     an option has an impossible value
+  ModelError(ValueError)      a saved model is damaged, too new, or of another kind
+  NotFittedError              used before `fit` (also scikit-learn's)
+  MissingExtraError           an optional dependency is not installed (also ImportError)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from difflib import get_close_matches
+
+from sklearn.exceptions import NotFittedError as _SklearnNotFittedError
+
+
+class NoctaError(Exception):
+    """Base of everything `nocta` raises on purpose."""
+
+
+class DataError(NoctaError, ValueError):
+    """The data cannot be used as it is; the message lists every problem found."""
+
+
+class CostError(DataError):
+    """A cost is missing, negative or not a number."""
+
+
+class TimeError(DataError):
+    """A time does not fit the visit grid."""
+
+
+class DataFileMissing(DataError, FileNotFoundError):
+    """A file the user has to download is not where it was looked for."""
+
+
+class LeakageError(NoctaError, ValueError):
+    """A decision or a prediction changed with something that was never acquired."""
+
+
+class PlanError(NoctaError, ValueError):
+    """A decision breaks the rules: time runs forward, nothing twice, nothing closed."""
+
+
+class BudgetTooSmall(PlanError):
+    """A decision costs more than what is left of the budget."""
+
+
+class ConfigError(NoctaError, ValueError):
+    """An option has a value that cannot work."""
+
+
+class ModelError(NoctaError, ValueError):
+    """A saved model is damaged, from a newer version, or not the kind asked for."""
+
+
+class NotFittedError(NoctaError, _SklearnNotFittedError):
+    """The object was used before `fit`."""
+
+
+class MissingExtraError(NoctaError, ImportError):
+    """An optional dependency is not installed."""
+
+
+def did_you_mean(name: str, known: Iterable[str]) -> str:
+    """A hint such as ``" Did you mean 'age'?"``, or nothing when no name is close."""
+    known = list(known)
+    close = get_close_matches(name, known, n=1, cutoff=0.6)
+    if not close:
+        lower = {k.lower(): k for k in known}
+        close = [lower[name.lower()]] if name.lower() in lower else []
+    return f" Did you mean '{close[0]}'?" if close else ""
