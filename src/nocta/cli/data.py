@@ -1,0 +1,92 @@
+"""What `DATA` means on the command line: a built-in data set, or a table and its schema."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+if TYPE_CHECKING:
+    from nocta.cohort.cohort import Cohort
+
+TABLE_SUFFIXES = (".csv", ".csv.gz", ".tsv", ".parquet", ".pq")
+
+DataArgument = Annotated[
+    str,
+    typer.Argument(
+        metavar="DATA",
+        help="A built-in data set (see `nocta datasets`), or a CSV or Parquet file.",
+        show_default=False,
+    ),
+]
+SchemaOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--schema",
+        help="Schema of a file; by default STEM.schema.toml or schema.toml beside it.",
+        show_default=False,
+    ),
+]
+
+
+def is_table(data: str) -> bool:
+    """Whether `DATA` names a file rather than a built-in data set."""
+    path = Path(data)
+    return path.is_file() or data.lower().endswith(TABLE_SUFFIXES) or len(path.parts) > 1
+
+
+def find_schema(data: str | Path, schema: Path | None = None) -> Path:
+    """The schema of a table file: the one given, or the one that lies beside it."""
+    from nocta.exceptions import DataFileMissing
+
+    path = Path(data)
+    if schema is not None:
+        if not schema.is_file():
+            raise DataFileMissing(f"There is no schema file '{schema}'.")
+        return schema
+    beside = [path.with_name(f"{table_stem(path)}.schema.toml"), path.with_name("schema.toml")]
+    for candidate in beside:
+        if candidate.is_file():
+            return candidate
+    raise DataFileMissing(
+        f"'{path}' has no schema: neither '{beside[0]}' nor '{beside[1]}' exists. "
+        f"Draft one with `nocta init {path}`, or name one with --schema."
+    )
+
+
+def table_stem(path: Path) -> str:
+    """The file's name without what says it is a table: `clinic.csv.gz` becomes `clinic`."""
+    name = path.name
+    for suffix in sorted(TABLE_SUFFIXES, key=len, reverse=True):
+        if name.lower().endswith(suffix):
+            return name[: -len(suffix)]
+    return path.stem
+
+
+def load_data(data: str, schema: Path | None = None, **options: Any) -> Cohort:
+    """The cohort that `DATA` names.
+
+    Args:
+        data: Name of a built-in data set, or path of a table.
+        schema: Schema of a table; looked for beside it by default.
+        options: Passed on to the loader of a built-in data set (`seed`, `root`, ...).
+    """
+    if is_table(data):
+        from nocta.cohort.cohort import Cohort
+        from nocta.exceptions import DataFileMissing
+
+        if not Path(data).is_file():
+            raise DataFileMissing(f"There is no file '{data}'.")
+        return Cohort.from_table(Path(data), find_schema(data, schema))
+    if schema is not None:
+        from nocta.exceptions import ConfigError
+
+        raise ConfigError(
+            f"--schema belongs to a table file; '{data}' names a built-in data set, which has "
+            f"its own. If '{data}' is a file, write its path in full."
+        )
+    from nocta import datasets
+
+    cohort: Cohort = datasets.load(data, **options)
+    return cohort
