@@ -1,0 +1,68 @@
+"""The NOCT objective: expected loss-to-go plus cost (equations 1 and 3, and appendix B.3).
+
+The one place where loss and cost meet. Losses are kept per time point and apart from cost until
+plans are ranked, so that one fitted estimator serves every cost weight and every budget.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import torch
+from torch import Tensor
+
+LossReduction = Literal["sum", "mean"]
+PlanningLoss = Literal["cross-entropy", "error"]
+
+
+def losses_at_times(log_proba: Tensor, labels: Tensor, kind: PlanningLoss) -> Tensor:
+    """Realised loss at every time, `(..., L)`; zero where there is no label.
+
+    Args:
+        log_proba: `(..., L, C)` log-probabilities.
+        labels: `(..., L)` class indices, -1 where there is none.
+        kind: `"cross-entropy"` as in the paper, or `"error"`, one where the guess is wrong.
+    """
+    labelled = labels >= 0
+    if kind == "cross-entropy":
+        picked = log_proba.gather(-1, labels.clamp(min=0).unsqueeze(-1)).squeeze(-1)
+        return torch.where(labelled, -picked, 0.0)
+    return (labelled & (log_proba.argmax(-1) != labels)).to(log_proba.dtype)
+
+
+def self_expected_losses(log_proba: Tensor, kind: PlanningLoss) -> Tensor:
+    """The loss a calibrated predictor expects of itself at every time, `(..., L)`.
+
+    Its entropy, or the probability that its guess is wrong: the mean of the realised loss over
+    the label, without the noise of one label.
+    """
+    if kind == "cross-entropy":
+        return -(log_proba.exp() * log_proba).sum(-1)
+    return 1 - log_proba.amax(-1).exp()
+
+
+def loss_to_go(
+    losses: Tensor, time: int, labelled: Tensor, reduction: LossReduction = "sum"
+) -> Tensor:
+    """Accumulated loss after slot `time` (`ell`): `(..., L)` to `(...)`.
+
+    Args:
+        losses: `(..., L)` loss at every time, zero where unlabelled.
+        time: The current slot `t`; -1 before the first visit.
+        labelled: `(..., L)` which times count.
+        reduction: The sum of equation 1, or the mean over the labelled times.
+    """
+    total = losses[..., time + 1 :].sum(-1)
+    if reduction == "sum":
+        return total
+    return total / labelled[..., time + 1 :].sum(-1).clamp(min=1)
+
+
+def plug_in_noct(loss: Tensor, cost: Tensor, cost_weight: float) -> Tensor:
+    """Loss-to-go of a plan plus its weighted cost (equation 3)."""
+    return loss + cost_weight * cost
+
+
+def gain(loss_if_stopping: Tensor, loss_of_plan: Tensor) -> Tensor:
+    """How much loss a plan saves against stopping now (appendix B.3)."""
+    return loss_if_stopping - loss_of_plan

@@ -1,0 +1,83 @@
+"""Random requests and random plans: what networks train on, and what sample search chooses from."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+def random_requests(
+    n: int, open_slots: NDArray[np.bool_], rng: np.random.Generator
+) -> NDArray[np.bool_]:
+    """Random sets of slots of every density, `(n, L, M)`, for training under random masks.
+
+    A third each: every slot at a rate of its own subject; whole visits times features; and
+    features that are kept up for a stretch of time. One in twenty has everything.
+    """
+    length, width = open_slots.shape
+    rate = rng.uniform(size=(n, 1, 1))
+    slots = rng.uniform(size=(n, length, width)) < rate
+    visit_rate, feature_rate = rng.uniform(size=(2, n, 1, 1))
+    visits = rng.uniform(size=(n, length, 1)) < np.sqrt(visit_rate)
+    sparse = visits & (rng.uniform(size=(n, length, width)) < np.sqrt(feature_rate))
+    favourite = visits & (rng.uniform(size=(n, 1, width)) < np.sqrt(feature_rate))
+    kind = rng.integers(20, size=(n, 1, 1))
+    out = np.where(kind < 8, slots, np.where(kind < 15, sparse, favourite))
+    out = np.where(kind == 19, True, out)
+    # Some histories end early: nothing is asked for after a random slot.
+    last = rng.integers(0, 2 * length, size=(n, 1, 1))
+    out = out & (np.arange(length)[None, :, None] <= last)
+    return np.asarray(out & open_slots)
+
+
+def uniform_plans(
+    n_plans: int, open_slots: NDArray[np.bool_], rng: np.random.Generator
+) -> NDArray[np.bool_]:
+    """Distinct plans over the open slots, `(p, L, M)`; the empty plan is always the first.
+
+    The size of each plan is uniform, then its slots are a uniform subset of that size; where
+    there are no more than `n_plans` subsets, every one is returned.
+    """
+    slots = np.flatnonzero(open_slots)
+    flat: NDArray[np.bool_]
+    if slots.size <= 20 and 2**slots.size <= n_plans:
+        codes = np.arange(2**slots.size)[:, None]
+        flat = (codes >> np.arange(slots.size)) & 1 == 1
+    else:
+        sizes = rng.integers(1, slots.size + 1, size=n_plans - 1)
+        ranks = rng.uniform(size=(n_plans - 1, slots.size)).argsort(axis=1).argsort(axis=1)
+        flat = np.concatenate([np.zeros((1, slots.size), bool), ranks < sizes[:, None]])
+        _, first = np.unique(flat, axis=0, return_index=True)
+        flat = flat[np.sort(first)]
+    plans = np.zeros((len(flat), open_slots.size), dtype=bool)
+    plans[:, slots] = flat
+    return plans.reshape(-1, *open_slots.shape)
+
+
+def guided_plans(
+    n_plans: int,
+    open_slots: NDArray[np.bool_],
+    importance: NDArray[np.float64],
+    rng: np.random.Generator,
+) -> NDArray[np.bool_]:
+    """Plans that favour important slots; the empty plan is always the first.
+
+    Args:
+        n_plans: How many to draw; duplicates are removed.
+        open_slots: `(L, M)` what may be acquired.
+        importance: `(L, M)` non-negative worth of each slot, on any scale.
+        rng: Source of randomness.
+    """
+    slots = np.flatnonzero(open_slots)
+    if slots.size == 0:
+        return np.zeros((1, *open_slots.shape), dtype=bool)
+    worth = np.maximum(importance.reshape(-1)[slots], 0) + 1e-12
+    sizes = rng.integers(1, slots.size + 1, size=n_plans - 1)
+    # Gumbel top-k: a draw without replacement with probability proportional to worth.
+    noise = np.log(worth) + rng.gumbel(size=(n_plans - 1, slots.size))
+    ranks = (-noise).argsort(axis=1).argsort(axis=1)
+    flat = np.concatenate([np.zeros((1, slots.size), bool), ranks < sizes[:, None]])
+    _, first = np.unique(flat, axis=0, return_index=True)
+    plans = np.zeros((first.size, open_slots.size), dtype=bool)
+    plans[:, slots] = flat[np.sort(first)]
+    return plans.reshape(-1, *open_slots.shape)

@@ -1,0 +1,175 @@
+"""From a history to network inputs: scaling learned on train only, missing and unasked kept apart."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from nocta.cohort.cohort import Cohort
+from nocta.cohort.history import History
+
+_CLIP = 6.0
+
+
+class InputEncoder:
+    """Turns a `History` into one input vector per slot.
+
+    Per slot: standardised values (0 where unknown), which columns are known, indicators of
+    discrete columns, what was asked for in vain, the slot as one-hot, and the free context.
+    Columns that are positive and skewed are scaled on the log axis.
+
+    Args:
+        max_levels: Columns with at most this many distinct values also enter as indicators.
+    """
+
+    def __init__(self, max_levels: int = 6) -> None:
+        self.max_levels = max_levels
+
+    def fit(self, cohort: Cohort) -> InputEncoder:
+        """Learn centre, scale and levels of every column from the training subjects."""
+        seen = np.where(cohort.visits[:, :, None], cohort.values, np.nan)
+        self.values_ = _ColumnScaler().fit(seen.reshape(-1, seen.shape[2]))
+        self.context_ = _ColumnScaler().fit(cohort.context)
+        columns = [np.unique(c[~np.isnan(c)]) for c in seen.reshape(-1, seen.shape[2]).T]
+        pairs = [
+            (d, v) for d, c in enumerate(columns) if 2 < c.size <= self.max_levels for v in c
+        ]
+        self.level_column_ = np.array([d for d, _ in pairs], dtype=np.int64)
+        self.level_value_ = np.array([v for _, v in pairs], dtype=np.float32)
+        catalog = cohort.catalog
+        self.n_times_, self.n_features_ = catalog.n_times, catalog.n_features
+        owner = catalog.owner
+        self.slot_owner_ = np.concatenate(
+            [owner, owner, owner[self.level_column_], np.arange(catalog.n_features)]
+        )
+        return self
+
+    @property
+    def width(self) -> int:
+        """Length of the input vector of one slot."""
+        return self.slot_width + self.n_times_ + 2 * self.context_.width
+
+    @property
+    def slot_width(self) -> int:
+        """Length of the part of the vector that depends on what was acquired at the slot."""
+        return len(self.slot_owner_)
+
+    def encode(self, history: History) -> Tensor:
+        """Network inputs `(n, L, width)`."""
+        slots = self.encode_slots(history.values, history.unavailable)
+        return torch.cat([slots, self.encode_frame(history.context)], dim=2)
+
+    def encode_slots(
+        self, values: NDArray[np.float32], unavailable: NDArray[np.bool_]
+    ) -> Tensor:
+        """The part that depends on acquisitions, `(n, L, slot_width)`."""
+        known = ~np.isnan(values)
+        levels = values[..., self.level_column_] == self.level_value_
+        parts = [self.values_.transform(values), known, levels, unavailable]
+        return torch.from_numpy(np.concatenate(parts, axis=-1, dtype=np.float32))
+
+    def encode_frame(self, context: NDArray[np.float32]) -> Tensor:
+        """The part known beforehand: slot and context, `(n, L, width - slot_width)`."""
+        n, length = len(context), self.n_times_
+        slot = np.broadcast_to(np.eye(length, dtype=np.float32), (n, length, length))
+        free = np.concatenate([self.context_.transform(context), ~np.isnan(context)], axis=1)
+        free = np.broadcast_to(free[:, None], (n, length, free.shape[1]))
+        return torch.from_numpy(np.concatenate([slot, free], axis=2, dtype=np.float32))
+
+    def state(self) -> dict[str, NDArray[Any]]:
+        """Arrays that restore the encoder."""
+        return {
+            "level_column": self.level_column_,
+            "level_value": self.level_value_,
+            "slot_owner": self.slot_owner_,
+            "shape": np.array([self.n_times_, self.n_features_]),
+            **{f"values.{k}": v for k, v in self.values_.state().items()},
+            **{f"context.{k}": v for k, v in self.context_.state().items()},
+        }
+
+    @classmethod
+    def from_state(cls, state: dict[str, NDArray[Any]]) -> InputEncoder:
+        """Inverse of `state`."""
+        out = cls()
+        out.level_column_, out.level_value_ = state["level_column"], state["level_value"]
+        out.slot_owner_ = state["slot_owner"]
+        out.n_times_, out.n_features_ = (int(v) for v in state["shape"])
+        parts: dict[str, dict[str, NDArray[Any]]] = {"values": {}, "context": {}}
+        for key, array in state.items():
+            head, _, tail = key.partition(".")
+            if tail:
+                parts[head][tail] = array
+        out.values_ = _ColumnScaler.from_state(parts["values"])
+        out.context_ = _ColumnScaler.from_state(parts["context"])
+        return out
+
+
+class EncodedCohort:
+    """A cohort encoded once, then masked in place of being encoded anew for every request.
+
+    An input is zero wherever nothing was asked for, so asking for less is a product with 0 or 1.
+    """
+
+    def __init__(self, encoder: InputEncoder, cohort: Cohort) -> None:
+        everything = History.of(cohort, np.ones_like(cohort.recorded))
+        self.slots = encoder.encode_slots(everything.values, everything.unavailable)
+        self.frame = encoder.encode_frame(cohort.context)
+        self.labels = torch.from_numpy(cohort.labels)
+        self.recorded = cohort.recorded
+        self.owner = torch.from_numpy(encoder.slot_owner_)
+
+    def __len__(self) -> int:
+        return len(self.slots)
+
+    def inputs(self, index: NDArray[np.int64] | Tensor, requested: NDArray[np.bool_]) -> Tensor:
+        """Network inputs of the subjects at `index` after asking for `requested`, `(b, L, width)`."""
+        rows = torch.as_tensor(index)
+        mask = torch.from_numpy(requested).float()[..., self.owner]
+        return torch.cat([self.slots[rows] * mask, self.frame[rows]], dim=2)
+
+
+class _ColumnScaler:
+    """Standardises columns, on the log axis where that makes them less skewed."""
+
+    def fit(self, table: NDArray[np.float32]) -> _ColumnScaler:
+        width = table.shape[1]
+        self.log_ = np.zeros(width, dtype=bool)
+        self.mean_, self.scale_ = np.zeros(width, np.float32), np.ones(width, np.float32)
+        for d in range(width):
+            column = table[:, d].astype(float)
+            column = column[~np.isnan(column)]
+            if column.size < 2:
+                continue
+            self.log_[d] = column.min() >= 0 and _skew(column) > 2 and np.unique(column).size > 10
+            column = np.log1p(column) if self.log_[d] else column
+            spread = column.std()
+            self.mean_[d] = column.mean()
+            self.scale_[d] = spread if spread > 1e-8 else 1.0
+        return self
+
+    @property
+    def width(self) -> int:
+        return len(self.mean_)
+
+    def transform(self, table: NDArray[np.float32]) -> NDArray[np.float32]:
+        logged = np.where(self.log_, np.log1p(np.maximum(table, 0)), table)
+        scaled = np.clip((logged - self.mean_) / self.scale_, -_CLIP, _CLIP)
+        return np.nan_to_num(scaled, nan=0.0).astype(np.float32)
+
+    def state(self) -> dict[str, NDArray[Any]]:
+        return {"log": self.log_, "mean": self.mean_, "scale": self.scale_}
+
+    @classmethod
+    def from_state(cls, state: dict[str, NDArray[Any]]) -> _ColumnScaler:
+        out = cls()
+        out.log_, out.mean_, out.scale_ = state["log"], state["mean"], state["scale"]
+        return out
+
+
+def _skew(column: NDArray[np.float64]) -> float:
+    spread = column.std()
+    return float(((column - column.mean()) ** 3).mean() / spread**3) if spread > 1e-8 else 0.0

@@ -1,0 +1,211 @@
+"""What the network predictors share: training under random masks, calibration, saving."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Callable
+from typing import Any, Literal, Self
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from scipy.optimize import minimize_scalar
+from sklearn.base import BaseEstimator
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from nocta.cohort.cohort import Cohort
+from nocta.cohort.history import History
+from nocta.exceptions import NotFittedError
+from nocta.plans.sample import random_requests
+from nocta.predictors.base import Predictor
+from nocta.predictors.encoding import EncodedCohort, InputEncoder
+from nocta.predictors.training import TrainingConfig, TrainingLog, train
+
+ClassWeight = Literal["balanced"] | None
+Requests = Callable[[NDArray[np.int64], np.random.Generator], NDArray[np.bool_]]
+_CHUNK = 4096
+
+
+class NeuralPredictor(BaseEstimator, Predictor):  # type: ignore[misc]
+    """Base of the network predictors: arbitrary conditioning by training under random masks.
+
+    A subclass builds a module that maps inputs `(n, L, width)` to logits `(n, L, C)`, causally.
+    """
+
+    training: TrainingConfig
+    class_weight: ClassWeight
+    calibrate: bool
+    seed: int
+    #: How this class is named in a saved model.
+    kind: str
+
+    net_: nn.Module
+    encoder_: InputEncoder
+    log_: TrainingLog
+    temperature_: float
+
+    @abstractmethod
+    def build_net(self, width: int, n_classes: int, n_times: int) -> nn.Module:
+        """A fresh network for inputs of this width."""
+
+    def fit(
+        self,
+        train_cohort: Cohort,
+        val_cohort: Cohort,
+        *,
+        requests: Requests | None = None,
+        progress: bool = False,
+        on_epoch: Callable[[int, float], None] | None = None,
+    ) -> Self:
+        """Train under random masks, stop early on validation, calibrate on validation.
+
+        Args:
+            train_cohort: Subjects to learn from.
+            val_cohort: Subjects that decide when to stop.
+            requests: What is asked for of the training subjects at these positions, as
+                `(b, L, M)`; random sets of every density by default.
+            progress: Show a bar.
+            on_epoch: Called with epoch and validation loss at every check.
+        """
+        rng = np.random.default_rng(self.seed)
+        self.encoder_ = InputEncoder().fit(train_cohort)
+        self.n_classes_, self.n_times_ = train_cohort.n_classes, train_cohort.n_times
+        with torch.random.fork_rng():
+            torch.manual_seed(self.seed)
+            self.net_ = self.build_net(self.encoder_.width, self.n_classes_, self.n_times_)
+            self._train(train_cohort, val_cohort, requests, rng, progress, on_epoch)
+        return self
+
+    def _train(
+        self,
+        train_cohort: Cohort,
+        val_cohort: Cohort,
+        requests: Requests | None,
+        rng: np.random.Generator,
+        progress: bool,
+        on_epoch: Callable[[int, float], None] | None,
+    ) -> None:
+        open_slots = train_cohort.catalog.open_slots
+        ask = requests or (lambda index, r: random_requests(len(index), open_slots, r))
+        data = EncodedCohort(self.encoder_, train_cohort)
+        weight = self._class_weights(train_cohort)
+        val_inputs, val_labels = self._validation_set(val_cohort, open_slots)
+
+        def batch_loss(index: NDArray[np.int64]) -> Tensor:
+            logits = self.net_(data.inputs(index, ask(index, rng)))
+            return cross_entropy(logits, data.labels[torch.as_tensor(index)], weight)
+
+        def validation_loss() -> float:
+            return float(cross_entropy(self._logits(val_inputs), val_labels, weight))
+
+        self.log_ = train(
+            self.net_,
+            len(train_cohort),
+            batch_loss,
+            validation_loss,
+            self.training,
+            rng,
+            description="predictor",
+            progress=progress,
+            on_epoch=on_epoch,
+        )
+        self.temperature_ = 1.0
+        if self.calibrate:
+            with torch.no_grad():
+                self.temperature_ = _fit_temperature(self._logits(val_inputs), val_labels)
+
+    def _validation_set(
+        self, cohort: Cohort, open_slots: NDArray[np.bool_]
+    ) -> tuple[Tensor, Tensor]:
+        # The same masks at every check; several draws each where the cohort is small.
+        copies = int(np.clip(2000 // max(len(cohort), 1), 1, 8))
+        index = np.tile(np.arange(len(cohort)), copies)
+        asked = random_requests(len(index), open_slots, np.random.default_rng(self.seed + 1))
+        data = EncodedCohort(self.encoder_, cohort)
+        return data.inputs(index, asked), data.labels[torch.as_tensor(index)]
+
+    def _class_weights(self, cohort: Cohort) -> Tensor | None:
+        if self.class_weight is None:
+            return None
+        counts = np.bincount(cohort.labels[cohort.labelled], minlength=cohort.n_classes)
+        weights = np.where(counts > 0, counts.sum() / np.maximum(counts, 1) / (counts > 0).sum(), 0)
+        return torch.from_numpy(weights.astype(np.float32))
+
+    def _logits(self, inputs: Tensor) -> Tensor:
+        return torch.cat([self.net_(piece) for piece in inputs.split(_CHUNK)])
+
+    def predict_proba(self, history: History) -> NDArray[np.float32]:
+        """Class probabilities at every time, `(n, L, C)`; causal."""
+        return self.log_proba(self.encode(history)).exp().numpy()
+
+    def encode(self, history: History) -> Tensor:
+        """Network inputs of a history, `(n, L, width)`."""
+        if not hasattr(self, "net_"):
+            raise NotFittedError("This predictor is not fitted yet; call `fit(train, val)` first.")
+        return self.encoder_.encode(history)
+
+    @torch.no_grad()
+    def log_proba(self, inputs: Tensor) -> Tensor:
+        """Calibrated log-probabilities from network inputs, `(n, L, C)`."""
+        return F.log_softmax(self._logits(inputs) / self.temperature_, dim=-1)
+
+    def state(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+        """Plain configuration and arrays that restore the fitted predictor."""
+        config = {"kind": self.kind, **_plain(self.get_params(deep=False))}
+        config["fitted"] = {
+            "n_classes": self.n_classes_,
+            "n_times": self.n_times_,
+            "temperature": self.temperature_,
+            "best_epoch": self.log_.best_epoch,
+        }
+        arrays = {f"encoder.{k}": v for k, v in self.encoder_.state().items()}
+        arrays |= {f"net.{k}": v.numpy() for k, v in self.net_.state_dict().items()}
+        return config, arrays
+
+    @classmethod
+    def from_state(cls, config: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Self:
+        """Inverse of `state`."""
+        options = {k: v for k, v in config.items() if k not in ("kind", "fitted")}
+        options["training"] = TrainingConfig(**options["training"])
+        out = cls(**options)
+        fitted = config["fitted"]
+        out.n_classes_, out.n_times_ = fitted["n_classes"], fitted["n_times"]
+        out.temperature_ = fitted["temperature"]
+        out.log_ = TrainingLog((), (), fitted["best_epoch"])
+        out.encoder_ = InputEncoder.from_state(_under(arrays, "encoder."))
+        out.net_ = out.build_net(out.encoder_.width, out.n_classes_, out.n_times_)
+        weights = {k: torch.from_numpy(np.array(v)) for k, v in _under(arrays, "net.").items()}
+        out.net_.load_state_dict(weights)
+        out.net_.eval()
+        return out
+
+
+def cross_entropy(logits: Tensor, labels: Tensor, weight: Tensor | None = None) -> Tensor:
+    """Mean over labelled (subject, time) pairs; zero where there is none."""
+    flat = labels.reshape(-1)
+    if not bool((flat >= 0).any()):
+        return logits.sum() * 0.0
+    return F.cross_entropy(logits.reshape(len(flat), -1), flat, weight=weight, ignore_index=-1)
+
+
+def _fit_temperature(logits: Tensor, labels: Tensor) -> float:
+    """The temperature that minimises the validation cross-entropy."""
+
+    def objective(log_temperature: float) -> float:
+        return float(cross_entropy(logits / float(np.exp(log_temperature)), labels))
+
+    if not bool((labels >= 0).any()):
+        return 1.0
+    found = minimize_scalar(objective, bounds=(-1.5, 1.5), method="bounded")
+    return float(np.exp(found.x))
+
+
+def _plain(params: dict[str, Any]) -> dict[str, Any]:
+    return {
+        k: vars(v).copy() if isinstance(v, TrainingConfig) else v for k, v in params.items()
+    }
+
+
+def _under(arrays: dict[str, NDArray[Any]], prefix: str) -> dict[str, NDArray[Any]]:
+    return {k.removeprefix(prefix): v for k, v in arrays.items() if k.startswith(prefix)}

@@ -1,0 +1,83 @@
+"""A causal recurrent predictor: one pass gives the prediction at every time.
+
+The state after slot `k` holds all that was acquired up to `k`, so the loss-to-go of a plan
+costs one pass, and a plan that extends another continues from its state.
+"""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from nocta.predictors.neural import ClassWeight, NeuralPredictor
+from nocta.predictors.training import TrainingConfig
+
+
+class RecurrentNet(nn.Module):
+    """Input layer, gated recurrent unit, and a head of one hidden layer."""
+
+    def __init__(self, width: int, hidden: int, n_outputs: int, dropout: float = 0.0) -> None:
+        super().__init__()
+        self.embed = nn.Linear(width, hidden)
+        self.cell = nn.GRU(hidden, hidden, batch_first=True)
+        self.drop = nn.Dropout(dropout)
+        self.head = nn.Sequential(
+            nn.Linear(hidden, hidden), nn.ReLU(), nn.Linear(hidden, n_outputs)
+        )
+
+    def states(self, inputs: Tensor) -> Tensor:
+        """Hidden state after every slot, `(n, L, hidden)`."""
+        out, _ = self.cell(self.drop(F.relu(self.embed(inputs))))
+        return out  # type: ignore[no-any-return]
+
+    def forward(self, inputs: Tensor) -> Tensor:
+        """Outputs at every slot, `(n, L, n_outputs)`."""
+        return self.head(self.drop(self.states(inputs)))  # type: ignore[no-any-return]
+
+    def advance(self, state: Tensor, inputs: Tensor) -> Tensor:
+        """One slot further: `(rows, hidden)` and `(rows, width)` to the next `(rows, hidden)`."""
+        cell = self.cell
+        return torch.gru_cell(
+            F.relu(self.embed(inputs)),
+            state,
+            cell.weight_ih_l0,
+            cell.weight_hh_l0,
+            cell.bias_ih_l0,
+            cell.bias_hh_l0,
+        )
+
+
+class RecurrentPredictor(NeuralPredictor):
+    """Gated recurrent network over visit slots; the predictor of the `default` preset.
+
+    Args:
+        hidden: Units of the recurrent state.
+        dropout: On the inputs of the recurrent unit and of the head.
+        training: Length and pace of training.
+        class_weight: `"balanced"` counters rare classes; it distorts probabilities.
+        calibrate: Fit a temperature on validation.
+        seed: Same seed, same network.
+    """
+
+    kind = "recurrent"
+    net_: RecurrentNet
+
+    def __init__(
+        self,
+        hidden: int = 64,
+        dropout: float = 0.0,
+        training: TrainingConfig = TrainingConfig(),  # noqa: B008 - frozen
+        class_weight: ClassWeight = None,
+        calibrate: bool = True,
+        seed: int = 0,
+    ) -> None:
+        self.hidden = hidden
+        self.dropout = dropout
+        self.training = training
+        self.class_weight = class_weight
+        self.calibrate = calibrate
+        self.seed = seed
+
+    def build_net(self, width: int, n_classes: int, n_times: int) -> nn.Module:
+        return RecurrentNet(width, self.hidden, n_classes, self.dropout)

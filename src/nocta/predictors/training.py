@@ -1,0 +1,121 @@
+"""The training loop every network here shares: one-cycle Adam, early stopping, best weights kept."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor, nn
+from tqdm.auto import tqdm
+
+
+@dataclass(frozen=True)
+class TrainingConfig:
+    """How long and how fast to train.
+
+    Args:
+        epochs: At most so many passes over the training subjects.
+        batch_size: Subjects per step.
+        learning_rate: Peak of the one-cycle schedule, or the constant rate.
+        schedule: `"one-cycle"` or `"constant"`.
+        weight_decay: Of AdamW.
+        patience: Stop after so many checks without a better validation loss.
+        check_every: Epochs between two looks at validation.
+    """
+
+    epochs: int = 200
+    batch_size: int = 256
+    learning_rate: float = 3e-3
+    schedule: str = "one-cycle"
+    weight_decay: float = 0.0
+    patience: int = 20
+    check_every: int = 4
+
+
+@dataclass(frozen=True)
+class TrainingLog:
+    """What happened: validation loss at every check, and which epoch was kept."""
+
+    epochs: tuple[int, ...]
+    validation_losses: tuple[float, ...]
+    best_epoch: int
+
+
+def batches(n: int, size: int, rng: np.random.Generator) -> Iterator[NDArray[np.int64]]:
+    """A fresh shuffle of `range(n)` in pieces of about `size`."""
+    order = rng.permutation(n)
+    yield from np.array_split(order, max(1, round(n / size)))
+
+
+def train(
+    module: nn.Module,
+    n_train: int,
+    batch_loss: Callable[[NDArray[np.int64]], Tensor],
+    validation_loss: Callable[[], float],
+    config: TrainingConfig,
+    rng: np.random.Generator,
+    *,
+    description: str = "training",
+    progress: bool = False,
+    on_epoch: Callable[[int, float], None] | None = None,
+) -> TrainingLog:
+    """Minimise `batch_loss` over minibatches of subjects; keep the weights best on validation.
+
+    Args:
+        module: Its parameters are trained in place and end as the best ones seen.
+        n_train: Number of training subjects.
+        batch_loss: Loss of the subjects at these positions.
+        validation_loss: Evaluated without gradients, always under the same masks.
+        config: Length, pace and patience.
+        rng: Shuffles.
+        description: Shown on the bar.
+        progress: Show the bar.
+        on_epoch: Called with epoch and validation loss at every check.
+    """
+    n_batches = max(1, round(n_train / config.batch_size))
+    optimizer = torch.optim.AdamW(
+        module.parameters(), lr=config.learning_rate, weight_decay=config.weight_decay
+    )
+    scheduler = None
+    if config.schedule == "one-cycle":
+        scheduler = torch.optim.lr_scheduler.OneCycleLR(
+            optimizer, config.learning_rate, total_steps=config.epochs * n_batches + 1
+        )
+    best, best_epoch, best_weights = np.inf, 0, copy.deepcopy(module.state_dict())
+    checks: list[tuple[int, float]] = []
+    since_best = 0
+    bar = tqdm(range(1, config.epochs + 1), desc=description, disable=not progress)
+    for epoch in bar:
+        module.train()
+        for index in batches(n_train, config.batch_size, rng):
+            optimizer.zero_grad(set_to_none=True)
+            loss = batch_loss(index)
+            loss.backward()  # type: ignore[no-untyped-call]
+            nn.utils.clip_grad_norm_(module.parameters(), 1.0)
+            optimizer.step()
+            if scheduler is not None:
+                scheduler.step()
+        if epoch % config.check_every and epoch != config.epochs:
+            continue
+        module.eval()
+        with torch.no_grad():
+            score = float(validation_loss())
+        checks.append((epoch, score))
+        bar.set_postfix(validation=f"{score:.4f}", best=f"{min(best, score):.4f}")
+        if on_epoch is not None:
+            on_epoch(epoch, score)
+        if score < best - 1e-6:
+            best, best_epoch, since_best = score, epoch, 0
+            best_weights = copy.deepcopy(module.state_dict())
+        else:
+            since_best += 1
+            if since_best >= config.patience:
+                break
+    bar.close()
+    module.load_state_dict(best_weights)
+    module.eval()
+    return TrainingLog(tuple(e for e, _ in checks), tuple(s for _, s in checks), best_epoch)
