@@ -1,0 +1,48 @@
+"""The exact Bayes filter as a predictor: the best possible one on a finite task."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nocta.cohort.history import History
+from nocta.exact.belief import label_posterior
+from nocta.exact.task import FiniteTask
+from nocta.exceptions import DataError
+from nocta.predictors.base import Predictor
+
+
+class BayesPredictor(Predictor):
+    """Exact label posteriors under a known task; nothing to fit.
+
+    Values that the task cannot produce are treated as not acquired.
+
+    Args:
+        task: Where the subjects come from; feature `m` of the task is feature `m` of the catalog.
+
+    Example:
+        >>> from nocta.exact.task import synthetic_task
+        >>> from nocta.testing import tiny_counter_cohort
+        >>> cohort = tiny_counter_cohort(6)
+        >>> everything = History.of(cohort, np.ones_like(cohort.recorded))
+        >>> predicted = BayesPredictor(synthetic_task(horizon=4)).predict_proba(everything)
+        >>> bool((predicted.argmax(axis=2) == cohort.labels).all())
+        True
+    """
+
+    def __init__(self, task: FiniteTask) -> None:
+        self.task = task
+        self.n_classes_ = task.n_classes
+
+    def predict_proba(self, history: History) -> NDArray[np.float32]:
+        """Exact class probabilities at every time, `(n, L, C)`; causal."""
+        expected = (self.task.horizon, self.task.n_features)
+        if history.values.shape[1:] != expected or history.acquired.shape[1:] != expected:
+            raise DataError(
+                f"The history has {history.values.shape[1:]} times and columns; the task of this "
+                f"Bayes filter has {expected}, one column per feature."
+            )
+        posterior = label_posterior(
+            self.task, history.values, history.acquired, impossible="ignore"
+        )
+        return posterior.astype(np.float32)
