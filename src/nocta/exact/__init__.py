@@ -1,0 +1,59 @@
+"""The yardstick: exact answers for tasks small enough to have them.
+
+`FiniteTask` describes a task, `label_posterior` is its Bayes filter, `build_graph` lists the
+beliefs a policy can reach. On the graph, `optimal_frontier` gives the best accuracy at each cost,
+and `noct_policies` the exact NOCT policy.
+"""
+
+from nocta.exact.belief import label_posterior
+from nocta.exact.build import build_graph
+from nocta.exact.graph import BeliefGraph, Level, Loss
+from nocta.exact.noct import PlanTable, noct_policies, plan_tables
+from nocta.exact.optimum import (
+    FrontierPoint,
+    OptimalFrontier,
+    accuracy_at,
+    optimal_frontier,
+    optimal_policy,
+    optimal_values,
+)
+from nocta.exact.policy import GraphPolicy, Performance, constant_policy
+from nocta.exact.task import FiniteTask, synthetic_task
+from nocta.exact.theory import (
+    TheoryCheck,
+    check_theory,
+    lower_bound_gaps,
+    planning_is_not_enough_task,
+    random_task,
+    replanning_gaps,
+    replanning_pays_task,
+)
+
+__all__ = [
+    "BeliefGraph",
+    "FiniteTask",
+    "FrontierPoint",
+    "GraphPolicy",
+    "Level",
+    "Loss",
+    "OptimalFrontier",
+    "Performance",
+    "PlanTable",
+    "TheoryCheck",
+    "accuracy_at",
+    "build_graph",
+    "check_theory",
+    "constant_policy",
+    "label_posterior",
+    "lower_bound_gaps",
+    "noct_policies",
+    "optimal_frontier",
+    "optimal_policy",
+    "optimal_values",
+    "plan_tables",
+    "planning_is_not_enough_task",
+    "random_task",
+    "replanning_gaps",
+    "replanning_pays_task",
+    "synthetic_task",
+]

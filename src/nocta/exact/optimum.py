@@ -1,0 +1,182 @@
+"""The best that any acquisition policy can do: dynamic programming on the belief graph.
+
+The reward is the expected number of correct labels (or minus the cross-entropy) less the cost
+weight times the cost. Solving for many cost weights gives the whole trade-off, the frontier.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike
+from tqdm import tqdm
+
+from nocta.exact.build import build_graph
+from nocta.exact.graph import BeliefGraph, Level, Loss
+from nocta.exact.policy import GraphPolicy
+from nocta.exact.task import FiniteTask, FloatArray
+
+# Among actions worth the same, the cheapest is taken: a hair of extra cost decides.
+_TIE = 1e-9
+
+
+def optimal_policy(graph: BeliefGraph, cost_weight: float, loss: Loss = "error") -> GraphPolicy:
+    """The policy with the greatest expected reward less weighted cost.
+
+    Args:
+        graph: The beliefs of the task.
+        cost_weight: What one unit of cost is worth, in correct labels or nats (`alpha`).
+        loss: `"error"` rewards correct labels, `"cross-entropy"` their log probability.
+
+    Returns:
+        The policy; `evaluate` gives its cost and accuracy.
+
+    Example:
+        >>> from nocta.exact import synthetic_task
+        >>> graph = build_graph(synthetic_task(horizon=4))
+        >>> optimal_policy(graph, cost_weight=0.0).evaluate().accuracy
+        1.0
+    """
+    actions = []
+    value: FloatArray | None = None
+    for level in reversed(graph.levels):
+        quality = level.reward(loss) - (cost_weight + _TIE) * level.costs
+        if value is not None:
+            quality += level.expect(value)
+        best = quality.argmax(axis=1)
+        value = quality[np.arange(level.n_nodes), best]
+        actions.append(best.astype(np.int32))
+    return GraphPolicy(graph, tuple(actions[::-1]))
+
+
+def optimal_values(
+    graph: BeliefGraph, cost_weight: float, loss: Loss = "error", n_rounds: int | None = None
+) -> list[FloatArray]:
+    """The optimal value of every belief (`V_t^s`).
+
+    Args:
+        graph: The beliefs.
+        cost_weight: What one unit of cost is worth.
+        loss: Which reward.
+        n_rounds: At most this many times with an acquisition (`s`); no limit when left out.
+
+    Returns:
+        Per level, `(n_nodes,)`.
+    """
+    limit = len(graph.levels) if n_rounds is None else n_rounds
+    out: list[FloatArray] = []
+    value = np.zeros((0, limit + 1))  # (n_nodes, rounds left)
+    for level in reversed(graph.levels):
+        value = _bellman(level, value if out else None, cost_weight, loss, limit)
+        out.append(value)
+    return [v[:, limit] for v in out[::-1]]
+
+
+def _bellman(
+    level: Level, following: FloatArray | None, cost_weight: float, loss: Loss, limit: int
+) -> FloatArray:
+    """Values `(n_nodes, limit + 1)` of a level by rounds left."""
+    now = level.reward(loss) - cost_weight * level.costs
+    quality = np.repeat(now[:, :, None], limit + 1, axis=2)
+    if following is not None:
+        quality[:, 0] += level.expect(following)[:, 0]
+        quality[:, 1:, 1:] += level.expect(following[:, :-1])[:, 1:]
+    quality[:, 1:, 0] = -np.inf
+    best: FloatArray = quality.max(axis=1)
+    return best
+
+
+class FrontierPoint(NamedTuple):
+    """One vertex of the frontier: the cost weight it was found at, and what it achieves."""
+
+    cost_weight: float
+    cost: float
+    accuracy: float
+
+
+@dataclass(frozen=True, eq=False)
+class OptimalFrontier:
+    """The greatest accuracy at each mean cost: vertices in order of cost.
+
+    Between two vertices lies what mixing their policies achieves.
+
+    Attributes:
+        cost_weight: `(n_vertices,)`; the policy of a vertex is optimal at this cost weight.
+        cost: `(n_vertices,)`, ascending.
+        accuracy: `(n_vertices,)`, ascending.
+    """
+
+    cost_weight: FloatArray
+    cost: FloatArray
+    accuracy: FloatArray
+
+    def __iter__(self) -> Iterator[FrontierPoint]:
+        rows = zip(self.cost_weight, self.cost, self.accuracy, strict=True)
+        return (FrontierPoint(float(w), float(c), float(a)) for w, c, a in rows)
+
+    def __len__(self) -> int:
+        return len(self.cost)
+
+
+def accuracy_at(frontier: OptimalFrontier, cost: ArrayLike) -> FloatArray:
+    """The greatest accuracy at a mean cost; beyond the last vertex nothing more is to be had."""
+    at = np.asarray(cost, dtype=np.float64)
+    return np.asarray(np.interp(at, frontier.cost, frontier.accuracy))
+
+
+def optimal_frontier(
+    task: FiniteTask | BeliefGraph, tolerance: float = 1e-5, progress: bool = False
+) -> OptimalFrontier:
+    """All vertices of the frontier, by recursive bisection of the cost weight.
+
+    Two neighbouring vertices define a cost weight, the slope between them. The optimal policy for
+    it is either a new vertex between them, or proof that there is none.
+
+    Args:
+        task: A task, or its belief graph if it has been built already.
+        tolerance: Vertices that would raise the frontier by less than this accuracy are left out.
+        progress: Show bars.
+
+    Returns:
+        The frontier, from doing nothing to the cheapest policy of the greatest accuracy.
+
+    Example:
+        >>> from nocta.exact import synthetic_task
+        >>> frontier = optimal_frontier(synthetic_task(horizon=2))
+        >>> [(round(p.cost, 3), round(p.accuracy, 3)) for p in frontier]
+        [(0.0, 0.654), (2.333, 0.963), (3.0, 1.0)]
+    """
+    graph = task if isinstance(task, BeliefGraph) else build_graph(task, progress=progress)
+    horizon = len(graph.levels)
+
+    def solve(cost_weight: float) -> FrontierPoint:
+        found = optimal_policy(graph, cost_weight).evaluate()
+        return FrontierPoint(cost_weight, found.cost, found.accuracy)
+
+    low, high = solve(_dearest(graph)), solve(0.0)
+    vertices = [low, high]
+    waiting = [(low, high)]
+    with tqdm(disable=not progress, desc="frontier", unit=" cost weights") as bar:
+        while waiting:
+            left, right = waiting.pop()
+            slope = (right.accuracy - left.accuracy) / max(right.cost - left.cost, 1e-12)
+            if slope <= 0:
+                continue
+            point = solve(slope * horizon)
+            bar.update()
+            if point.accuracy - left.accuracy - slope * (point.cost - left.cost) > tolerance:
+                vertices.append(point)
+                waiting += [(point, right), (left, point)]
+    ordered = sorted(set(vertices), key=lambda p: p.cost)
+    columns = np.array(ordered, dtype=np.float64).T
+    return OptimalFrontier(*columns)
+
+
+def _dearest(graph: BeliefGraph) -> float:
+    """A cost weight at which no acquisition pays."""
+    costs = np.concatenate([level.costs for level in graph.levels])
+    cheapest = costs[costs > 0].min(initial=np.inf)
+    return 2.0 * len(graph.levels) / float(cheapest) if np.isfinite(cheapest) else 1.0
