@@ -16,7 +16,7 @@ from nocta.cohort.split import split_subjects
 from nocta.exceptions import DataError
 
 if TYPE_CHECKING:
-    from nocta.cohort.table import Schema
+    from nocta.cohort.schema import Schema
 
 
 @dataclass(frozen=True)
@@ -36,7 +36,9 @@ class Cohort:
         name: How the data set is called in results.
         slot_times: Real time of every slot, for axes; slot numbers by default.
         time_unit: What `slot_times` are in, for axis labels.
-        fixed_split: `(n,)` name of the part each subject was assigned to, where the data set has one.
+        fixed_split: `(n,)` part each subject was assigned to, where the data set has one.
+        schema: How the table was read, as plain data, so that later histories can be; `None`
+            where there was no table (`nocta.cohort.schema.Schema.of` then gives a plain one).
 
     Example:
         >>> from nocta.testing import tiny_cohort
@@ -60,6 +62,7 @@ class Cohort:
     slot_times: tuple[float, ...] | None = None
     time_unit: str = "visit"
     fixed_split: NDArray[Any] | None = None
+    schema: dict[str, Any] | None = None
 
     def __post_init__(self) -> None:
         n, length, depth = self.values.shape
@@ -144,9 +147,13 @@ class Cohort:
 
     @classmethod
     def from_table(cls, table: Any, schema: str | Path | Schema | dict[str, Any]) -> Cohort:
-        """Read a long table (pandas, polars, CSV or Parquet path) with its schema.
+        """Read a long table (pandas, polars, pyarrow, CSV or Parquet path) with its schema.
 
-        Every problem of the table is reported in one `DataError`.
+        Every problem of the table and of the schema is reported in one `DataError`.
+
+        Args:
+            table: One row per subject and visit.
+            schema: Path of `schema.toml`, or the same as a mapping or a `Schema`.
         """
         from nocta.cohort.table import read_cohort
 

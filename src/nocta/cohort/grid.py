@@ -1,0 +1,59 @@
+"""Real times onto visit slots: which slot a record belongs to."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+Snap = Literal["nearest", "before"]
+
+
+def grid_end(grid: Sequence[float], snap: Snap = "nearest") -> float:
+    """The time from which records no longer belong to the last slot.
+
+    The last slot is as wide as the gap before it allows: the whole gap where records go to
+    the slot before them, half of it where they go to the nearest. A grid of one slot has no end.
+    """
+    if len(grid) < 2:
+        return np.inf
+    gap = grid[-1] - grid[-2]
+    return float(grid[-1] + (gap if snap == "before" else gap / 2))
+
+
+def place_on_grid(
+    times: NDArray[np.float64],
+    grid: Sequence[float],
+    snap: Snap = "nearest",
+    end: float | None = None,
+) -> NDArray[np.int64]:
+    """The slot of every time; -1 before the first slot, `len(grid)` after the end.
+
+    Order is kept: a later record never lands in an earlier slot.
+
+    Args:
+        times: Finite times of the records.
+        grid: Time of every slot, increasing.
+        snap: `"nearest"` for planned visits that take place a little early or late (halfway
+            counts as the earlier slot); `"before"` for windows, slot `k` holding
+            `grid[k] <= time < grid[k + 1]`.
+        end: Records at or after this time are left out; `grid_end` by default.
+
+    Example:
+        >>> times = np.array([0.0, 0.4, 0.6, 1.9, 2.4, 9.0, -0.1])
+        >>> place_on_grid(times, [0, 0.5, 1, 2]).tolist()
+        [0, 1, 1, 3, 3, 4, -1]
+        >>> place_on_grid(times, [0, 0.5, 1, 2], snap="before").tolist()
+        [0, 0, 1, 2, 3, 4, -1]
+    """
+    starts = np.asarray(grid, dtype=float)
+    edges = starts if snap == "before" else (starts[:-1] + starts[1:]) / 2
+    if snap == "before":
+        slots = np.searchsorted(edges, times, side="right") - 1
+    else:
+        slots = np.searchsorted(edges, times, side="left")
+    slots = np.where(times < starts[0], -1, slots)
+    last = grid_end(grid, snap) if end is None else end
+    return np.where(times >= last, len(starts), slots).astype(np.int64)
