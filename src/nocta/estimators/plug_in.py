@@ -1,0 +1,75 @@
+"""The plug-in loss of many plans for training subjects, whose future is on record (equation 3)."""
+
+from __future__ import annotations
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from nocta.estimators.targets import LossTargets
+from nocta.objective import LossReduction, loss_to_go, losses_at_times
+from nocta.predictors.mlp import MLPPredictor
+
+#: Rows (subject, plan) that are scored at once; bounds memory.
+_ROWS = 32768
+
+
+def plan_losses(
+    targets: LossTargets,
+    index: NDArray[np.int64],
+    requested: NDArray[np.bool_],
+    plans: NDArray[np.bool_],
+    time: int,
+    reduction: LossReduction = "sum",
+) -> Tensor:
+    """Loss-to-go of every plan for every subject, `(n, p, n_kinds)`.
+
+    Args:
+        targets: Losses of the subjects on record.
+        index: `(n,)` which of them.
+        requested: `(n, L, M)` or `(L, M)` what each is supposed to have asked for by `time`.
+        plans: `(p, L, M)` shared by all; false at and before `time`.
+        time: The current slot; -1 before the first visit.
+        reduction: Sum over the later times, or mean over the labelled ones.
+    """
+    requested = np.broadcast_to(requested, (len(index), *plans.shape[1:])).copy()
+    size = max(1, _ROWS // len(plans))
+    pieces = [
+        _chunk_losses(targets, index[rows], requested[rows], plans, time, reduction)
+        for rows in np.array_split(np.arange(len(index)), max(1, -(-len(index) // size)))
+    ]
+    return torch.cat(pieces)
+
+
+def _chunk_losses(
+    targets: LossTargets,
+    index: NDArray[np.int64],
+    requested: NDArray[np.bool_],
+    plans: NDArray[np.bool_],
+    time: int,
+    reduction: LossReduction,
+) -> Tensor:
+    predictor = targets.predictors[0]
+    n, p = len(index), len(plans)
+    labelled = targets.labelled[torch.from_numpy(index), None, :, None]
+    if (
+        len(targets.predictors) == 1
+        and isinstance(predictor, MLPPredictor)
+        and not targets.expected
+    ):
+        data = targets.data[0]
+        log_proba = predictor.plan_log_proba(
+            data.inputs(index, requested),
+            data.slots[torch.from_numpy(index)],
+            torch.from_numpy(plans),
+            time + 1,
+        )
+        labels = data.labels[torch.from_numpy(index), None, time + 1 :].expand(n, p, -1)
+        later = torch.stack([losses_at_times(log_proba, labels, k) for k in targets.kinds], dim=-1)
+    else:
+        asked = (requested[:, None] | plans).reshape(n * p, *plans.shape[1:])
+        losses = targets(np.repeat(index, p), asked)
+        later = losses.view(n, p, *losses.shape[1:])[:, :, time + 1 :]
+    counted = labelled[:, :, time + 1 :].expand(later.shape)
+    return loss_to_go(later.movedim(-1, -2), -1, counted.movedim(-1, -2), reduction)
