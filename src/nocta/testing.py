@@ -6,13 +6,32 @@ project keeps; run them on yours. `LEAKY_POLICIES` break them on purpose, one ki
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 from numpy.typing import NDArray
 
 from nocta.cohort.catalog import Catalog, Feature
 from nocta.cohort.cohort import Cohort
 from nocta.cohort.history import History
+from nocta.evaluation.contract import check_policy, check_predictor
+from nocta.exact.task import synthetic_task
+from nocta.policies.base import Decision, Observation, Policy
+from nocta.policies.fixed import first_affordable
 from nocta.predictors.base import Predictor
+from nocta.predictors.bayes import BayesPredictor
+
+__all__ = [
+    "LEAKY_POLICIES",
+    "LeakyPolicy",
+    "NonCausalPredictor",
+    "OraclePredictor",
+    "RunningMeanPredictor",
+    "check_policy",
+    "check_predictor",
+    "tiny_cohort",
+    "tiny_counter_cohort",
+]
 
 # -- tiny cohorts ------------------------------------------------------------------------
 
@@ -68,8 +87,6 @@ def tiny_counter_cohort(n_subjects: int = 32, seed: int = 0, n_times: int = 4) -
         >>> tiny_counter_cohort(5).classes
         ('0', '1', '2', '3', '4', '5', '6', '7', '8')
     """
-    from nocta.exact.task import synthetic_task
-
     task = synthetic_task(horizon=n_times)
     values, labels = task.sample(n_subjects, np.random.default_rng(seed))
     return Cohort(
@@ -90,8 +107,19 @@ def tiny_counter_cohort(n_subjects: int = 32, seed: int = 0, n_times: int = 4) -
 # -- small real fakes --------------------------------------------------------------------
 
 
+class OraclePredictor(BayesPredictor):
+    """The exact posterior for subjects of `tiny_counter_cohort`.
+
+    Args:
+        n_times: As many as the cohort has.
+    """
+
+    def __init__(self, n_times: int = 4) -> None:
+        super().__init__(synthetic_task(horizon=n_times))
+
+
 class RunningMeanPredictor(Predictor):
-    """Logits from the running mean of what was acquired, with fixed random weights: no training.
+    """Higher running means of what was acquired make higher classes more likely: no training.
 
     Causal and deterministic; it works on any cohort and reacts to every value.
 
@@ -102,16 +130,86 @@ class RunningMeanPredictor(Predictor):
         (5, 4, 2)
     """
 
-    def __init__(self, n_classes: int, seed: int = 0) -> None:
+    def __init__(self, n_classes: int) -> None:
         self.n_classes_ = n_classes
-        self.seed = seed
 
     def predict_proba(self, history: History) -> NDArray[np.float32]:
         known = ~np.isnan(history.values)
         total = np.where(known, history.values, 0).cumsum(axis=1)
-        mean = total / np.maximum(known.cumsum(axis=1), 1)
-        weights = np.random.default_rng(self.seed).normal(size=(mean.shape[2], self.n_classes_))
-        # Column by column: the same sum in the same order whatever the batch.
-        logits = sum(mean[..., d, None] * weights[d] for d in range(len(weights)))
-        odds = np.exp(np.clip(np.tanh(logits) * 2, -30, 30))
+        mean = total / np.maximum(known.cumsum(axis=1), 1)  # (n, L, D)
+        level = np.tanh(sum((1 + d / 10) * mean[..., d] for d in range(mean.shape[2])) / 2)
+        odds = np.exp(2 * level[..., None] * np.linspace(-1, 1, self.n_classes_))
         return np.asarray(odds / odds.sum(axis=2, keepdims=True), dtype=np.float32)
+
+
+class NonCausalPredictor(RunningMeanPredictor):
+    """Breaks causality on purpose: it predicts every time from everything acquired in the end."""
+
+    def predict_proba(self, history: History) -> NDArray[np.float32]:
+        final = super().predict_proba(history)[:, -1:]
+        return np.repeat(final, history.values.shape[1], axis=1)
+
+
+# -- policies that leak on purpose ---------------------------------------------------------
+
+
+class LeakyPolicy(Policy):
+    """Acquires the first feature visit by visit, as long as a forbidden look says so.
+
+    Args:
+        cohort: What is being rolled out; an honest policy would not take it.
+        look: From the cohort, rows and current times to whom to go on with, `(n,)`.
+    """
+
+    def __init__(
+        self,
+        cohort: Cohort,
+        look: Callable[[Cohort, NDArray[np.int64], NDArray[np.int64]], NDArray[np.bool_]],
+    ) -> None:
+        self.cohort = cohort
+        self.look = look
+        self.predictor = RunningMeanPredictor(cohort.n_classes)
+
+    def decide(self, observation: Observation) -> Decision:
+        first = np.arange(observation.catalog.n_features) == 0
+        plans = observation.open_slots & first
+        plans &= self.look(self.cohort, observation.rows, observation.time)[:, None, None]
+        return first_affordable(observation, plans)
+
+
+def _hidden_value(
+    cohort: Cohort, rows: NDArray[np.int64], time: NDArray[np.int64]
+) -> NDArray[np.bool_]:
+    """The last column of the current visit, which is never acquired."""
+    value = cohort.values[rows, np.maximum(time, 0), -1]
+    return np.asarray((time < 0) | ~(value < np.nanmedian(cohort.values[..., -1])))
+
+
+def _next_value(
+    cohort: Cohort, rows: NDArray[np.int64], time: NDArray[np.int64]
+) -> NDArray[np.bool_]:
+    """The value that is about to be acquired."""
+    value = cohort.values[rows, np.minimum(time + 1, cohort.n_times - 1), 0]
+    return np.asarray(~(value < np.nanmedian(cohort.values[..., 0])))
+
+
+def _label(cohort: Cohort, rows: NDArray[np.int64], time: NDArray[np.int64]) -> NDArray[np.bool_]:
+    """The label of the current visit."""
+    return np.asarray(cohort.labels[rows, np.maximum(time, 0)] != 0)
+
+
+def _follow_up(
+    cohort: Cohort, rows: NDArray[np.int64], time: NDArray[np.int64]
+) -> NDArray[np.bool_]:
+    """Whether the subject comes back at all: follow-up that ends gives the outcome away."""
+    later = np.arange(cohort.n_times) > time[:, None]
+    return np.asarray((cohort.visits[rows] & later).sum(axis=1) > 1)
+
+
+#: For each kind of leak, a policy built with the cohort it is rolled out on.
+LEAKY_POLICIES: dict[str, Callable[[Cohort], Policy]] = {
+    "value": lambda cohort: LeakyPolicy(cohort, _hidden_value),
+    "future": lambda cohort: LeakyPolicy(cohort, _next_value),
+    "label": lambda cohort: LeakyPolicy(cohort, _label),
+    "availability": lambda cohort: LeakyPolicy(cohort, _follow_up),
+}

@@ -12,6 +12,7 @@ a bootstrap over subjects wants; `summarize` takes a whole `Rollout`.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -27,6 +28,7 @@ from sklearn.metrics import (
 
 from nocta.evaluation.rollout import Rollout
 from nocta.exceptions import ConfigError, did_you_mean
+from nocta.predictors.losses import normalised, pair_losses
 
 Labels = NDArray[np.int64]
 Probabilities = NDArray[np.floating[Any]]
@@ -65,7 +67,7 @@ def cross_entropy(labels: Labels, probabilities: Probabilities) -> float:
     """Mean of minus the log probability of the true class, in nats."""
     if not len(labels):
         return float("nan")
-    normal = _normalised(probabilities)
+    normal = normalised(probabilities)
     return float(log_loss(labels, normal, labels=np.arange(normal.shape[1])))
 
 
@@ -73,18 +75,31 @@ def brier(labels: Labels, probabilities: Probabilities) -> float:
     """Mean squared error of the probabilities: summed over classes, or of the positive class."""
     if not len(labels):
         return float("nan")
-    normal = _normalised(probabilities)
+    normal = normalised(probabilities)
     return float(brier_score_loss(labels, normal, labels=np.arange(normal.shape[1])))
 
 
-def calibration_error(labels: Labels, probabilities: Probabilities) -> float:
-    """Expected calibration error over ten bins of equal width.
+@dataclass(frozen=True)
+class Reliability:
+    """Stated against observed frequency over bins of equal width; empty bins are left out.
 
-    With two classes: how far the probability of the positive class is from its frequency. With
-    more: how far the confidence in the predicted class is from the accuracy.
+    Args:
+        stated: `(b,)` mean stated probability of each bin.
+        observed: `(b,)` how often it came true.
+        counts: `(b,)` pairs in the bin.
     """
-    if not len(labels):
-        return float("nan")
+
+    stated: NDArray[np.float64]
+    observed: NDArray[np.float64]
+    counts: NDArray[np.int64]
+
+
+def reliability(labels: Labels, probabilities: Probabilities) -> Reliability:
+    """The calibration curve over ten bins of equal width.
+
+    With two classes: the probability of the positive class against its frequency. With more:
+    the confidence in the predicted class against the accuracy.
+    """
     if probabilities.shape[1] == 2:
         stated, came_true = probabilities[:, 1], labels == 1
     else:
@@ -95,7 +110,15 @@ def calibration_error(labels: Labels, probabilities: Probabilities) -> float:
     )
     edges = np.linspace(0.0, 1.0, N_CALIBRATION_BINS + 1)[1:-1]
     counts = np.bincount(np.searchsorted(edges, stated), minlength=N_CALIBRATION_BINS)
-    return float(np.average(np.abs(true - predicted), weights=counts[counts > 0]))
+    return Reliability(predicted, true, counts[counts > 0])
+
+
+def calibration_error(labels: Labels, probabilities: Probabilities) -> float:
+    """Expected calibration error: mean distance of the `reliability` curve from the diagonal."""
+    if not len(labels):
+        return float("nan")
+    curve = reliability(labels, probabilities)
+    return float(np.average(np.abs(curve.observed - curve.stated), weights=curve.counts))
 
 
 #: Metrics of pooled pairs, by the name they have in `results.csv`.
@@ -121,14 +144,6 @@ def check_metric(name: str) -> str:
     return name
 
 
-def pair_losses(labels: Labels, probabilities: Probabilities) -> NDArray[np.float64]:
-    """Cross-entropy of every cell, NaN where there is no label: `(..., C)` to `(...)`."""
-    normal = _normalised(probabilities)
-    chosen = np.take_along_axis(normal, np.maximum(labels, 0)[..., None], axis=-1)[..., 0]
-    losses = -np.log(np.maximum(chosen, np.finfo(float).eps))
-    return np.where(labels >= 0, losses, np.nan)
-
-
 def tail_loss(losses: NDArray[np.float64]) -> float:
     """Mean loss of the worst tenth of the subjects (at least one), from `(n, L)` pair losses.
 
@@ -152,37 +167,47 @@ def evaluate_pairs(labels: Labels, probabilities: Probabilities) -> dict[str, fl
     return out
 
 
-def summarize(rollout: Rollout) -> dict[str, Any]:
+def summarize(rollout: Rollout, per_time: bool = True) -> dict[str, Any]:
     """Everything worth reporting about a roll-out, as plain numbers and lists.
+
+    Args:
+        rollout: What happened.
+        per_time: Also evaluate every slot by itself, which takes most of the time.
 
     Returns:
         `cost` (mean charge per subject); `accuracy`, `ap`, `roc_auc`, `cross_entropy`, `brier`,
         `calibration_error`, `tail_loss` pooled over all labelled pairs; `n_subjects`,
-        `n_labels`; `mean_stop_time` (slot of the last acquisition, NaN if nobody acquired);
-        `stop_histogram`, how many subjects never acquired, stopped at slot 0, 1, ...; and
+        `n_labels`; `mean_stop_time` (last slot at which anything was asked for, over those who
+        asked at all); `stop_histogram`, how many never asked, asked last at slot 0, 1, ...; and
         `per_time`, the same metrics as one list per name over the slots.
     """
     labels, probabilities = rollout.labels, rollout.probabilities
-    length = labels.shape[1]
-    slots = [
-        evaluate_pairs(labels[:, t : t + 1], probabilities[:, t : t + 1]) for t in range(length)
-    ]
-    names = [*METRICS, "tail_loss"]
-    acquired = rollout.stop_time >= 0
-    return {
+    asked = rollout.stop_time[rollout.stop_time >= 0]
+    out = {
         "cost": rollout.cost,
         **evaluate_pairs(labels, probabilities),
         "n_subjects": len(rollout),
         "n_labels": int((labels >= 0).sum()),
-        "mean_stop_time": float(rollout.stop_time[acquired].mean())
-        if acquired.any()
-        else float("nan"),
-        "stop_histogram": np.bincount(rollout.stop_time + 1, minlength=length + 1).tolist(),
-        "per_time": {
-            "cost": rollout.cost_per_visit.mean(axis=0).tolist(),
-            **{name: [slot[name] for slot in slots] for name in names},
-            "n_labels": (labels >= 0).sum(axis=0).tolist(),
-        },
+        "mean_stop_time": float(asked.mean()) if asked.size else float("nan"),
+        "stop_histogram": np.bincount(
+            rollout.stop_time + 1, minlength=labels.shape[1] + 1
+        ).tolist(),
+    }
+    if per_time:
+        out["per_time"] = _per_time(rollout)
+    return out
+
+
+def _per_time(rollout: Rollout) -> dict[str, list[Any]]:
+    labels, probabilities = rollout.labels, rollout.probabilities
+    slots = [
+        evaluate_pairs(labels[:, t : t + 1], probabilities[:, t : t + 1])
+        for t in range(labels.shape[1])
+    ]
+    return {
+        "cost": rollout.cost_per_visit.mean(axis=0).tolist(),
+        **{name: [slot[name] for slot in slots] for name in [*METRICS, "tail_loss"]},
+        "n_labels": (labels >= 0).sum(axis=0).tolist(),
     }
 
 
@@ -197,8 +222,3 @@ def _one_against_rest(
         score(labels == c, probabilities[:, c]) for c in counted if 0 < counts[c] < len(labels)
     ]
     return float(np.mean(scores)) if scores else float("nan")
-
-
-def _normalised(probabilities: Probabilities) -> NDArray[np.float64]:
-    exact = probabilities.astype(float)
-    return np.asarray(exact / exact.sum(axis=-1, keepdims=True))

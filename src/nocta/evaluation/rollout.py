@@ -92,7 +92,7 @@ class Environment:
     ) -> None:
         if availability not in ("on-arrival", "known"):
             raise ConfigError(f"availability is '{availability}'; use 'on-arrival' or 'known'.")
-        limit = np.inf if budget is None else np.asarray(budget, dtype=float)
+        limit = np.asarray(np.inf if budget is None else budget, dtype=float)
         if np.isnan(limit).any() or (limit < 0).any():
             raise ConfigError(f"budget is {budget}; use a number of at least 0.")
         n = len(cohort)

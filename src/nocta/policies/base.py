@@ -84,7 +84,7 @@ class Decision:
     @classmethod
     def from_plans(cls, plans: NDArray[np.bool_]) -> Decision:
         """Execute the earliest part of each plan, `(n, L, M)`; an empty plan stops."""
-        visited = plans.any(axis=2)
+        visited = np.asarray(plans.any(axis=2))
         time = np.where(visited.any(axis=1), visited.argmax(axis=1), cls.STOP)
         features = plans[np.arange(len(plans)), np.maximum(time, 0)]
         return cls(time=time.astype(np.int64), features=features & (time >= 0)[:, None])

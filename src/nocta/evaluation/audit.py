@@ -1,0 +1,253 @@
+"""The audit: proof, for one policy on one cohort, that nothing was used before it was acquired.
+
+The policy is rolled out once in the real world. Then the world is changed wherever the policy
+has not looked by some slot `cut`, and the policy lives through the same acquisitions again. Up
+to the cut every decision and every prediction must be the same to the bit. One pass changes
+everything at once; only when something differs is each kind of change tried alone, to name it.
+"""
+
+from __future__ import annotations
+
+import time as clock
+from collections.abc import Callable, Collection
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nocta.cohort.cohort import Cohort
+from nocta.cohort.history import History
+from nocta.evaluation.custody import held_data
+from nocta.evaluation.perturb import CHANGES, KINDS, Kind, perturb
+from nocta.evaluation.replay import Recording, Terms, record, replay, same_rows
+from nocta.evaluation.rollout import Availability
+from nocta.exceptions import LeakageError, PlanError
+from nocta.policies.base import Policy
+
+MakePolicy = Callable[[Cohort], Policy]
+_TOLERANCE = 1e-6
+
+
+@dataclass(frozen=True)
+class AuditReport:
+    """What was verified; `audit` raises instead of returning when anything was wrong.
+
+    Args:
+        policy: Class of the policy.
+        availability: The rule it was rolled out under.
+        n_subjects: How many subjects took part.
+        n_decisions: Decisions that were taken again in changed worlds, all identical.
+        n_predictions: (subject, time) predictions that were made again, all identical.
+        kinds: What was changed in those worlds.
+        cuts: The slots after which the future was changed; -1 is before the first visit.
+        seconds: Wall time.
+    """
+
+    policy: str
+    availability: str
+    n_subjects: int
+    n_decisions: int
+    n_predictions: int
+    kinds: tuple[str, ...]
+    cuts: tuple[int, ...]
+    seconds: float
+
+    def __str__(self) -> str:
+        return (
+            f"No leak found in {self.policy}: {self.n_decisions} decisions and "
+            f"{self.n_predictions} predictions of {self.n_subjects} subjects did not change with "
+            f"{', '.join(self.kinds)} ({self.availability})."
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data for a manifest."""
+        return asdict(self)
+
+
+def audit(
+    policy: Policy,
+    cohort: Cohort,
+    n_subjects: int = 64,
+    seed: int = 0,
+    *,
+    budget: float | NDArray[np.float64] | None = None,
+    availability: Availability = "on-arrival",
+    charge_missing: bool = False,
+    n_cuts: int = 6,
+) -> AuditReport:
+    """Verify on a sample of `cohort` that `policy` neither peeks nor breaks a rule.
+
+    Args:
+        policy: Ready to be rolled out.
+        cohort: The subjects of a published result, such as a test split.
+        n_subjects: Size of the sample.
+        seed: Decides the sample, the changes, and the policy's own randomness.
+        budget: As in the roll-out to be published; so are `availability` and `charge_missing`.
+        availability: See `nocta.evaluation.rollout`.
+        charge_missing: See `nocta.evaluation.rollout`.
+        n_cuts: At how many slots the future is cut off, spread over the visits.
+
+    Raises:
+        LeakageError: Something changed that must not, or the policy holds the cohort itself.
+        PlanError: Time ran backwards, something was acquired twice, or a budget was exceeded.
+
+    Example:
+        >>> from nocta.policies.fixed import FixedPlanPolicy
+        >>> from nocta.testing import RunningMeanPredictor, tiny_cohort
+        >>> cohort = tiny_cohort()
+        >>> policy = FixedPlanPolicy(cohort.catalog.open_slots, RunningMeanPredictor(2))
+        >>> audit(policy, cohort).n_subjects
+        24
+    """
+    policy.begin(len(cohort), seed)  # forget what an earlier roll-out revealed
+    held = held_data(policy, cohort)
+    if held:
+        raise LeakageError(
+            f"{_name(policy)} holds the {held} of the subjects it is evaluated on. Fit and choose "
+            f"on other subjects, or evaluate on subjects it has never seen."
+        )
+    rows = np.arange(len(cohort))
+    if len(cohort) > n_subjects:
+        rng = np.random.default_rng(seed)
+        rows = np.sort(rng.choice(len(cohort), size=n_subjects, replace=False))
+    limit = budget if budget is None or np.ndim(budget) == 0 else np.asarray(budget)[rows]
+    terms = Terms(limit, availability, charge_missing)
+    return audit_factory(lambda _: policy, cohort.subset(rows), terms, seed=seed, n_cuts=n_cuts)
+
+
+def audit_factory(
+    make_policy: MakePolicy, cohort: Cohort, terms: Terms, *, seed: int = 0, n_cuts: int = 6
+) -> AuditReport:
+    """The same for a policy that is built anew for every world it is rolled out in.
+
+    Args:
+        make_policy: Builds the policy for the cohort that will be rolled out. An honest policy
+            ignores the argument; one that looks things up in it is found out.
+        cohort: The real world, all of it.
+        terms: Budget and availability rule.
+        seed: Decides the changes and the policy's own randomness.
+        n_cuts: At how many slots the future is cut off.
+    """
+    started = clock.perf_counter()
+    policy = make_policy(cohort)
+    recording = record(policy, cohort, terms, seed)
+    check_rules(recording, cohort)
+    kinds = KINDS if terms.availability == "on-arrival" else KINDS[:3]
+    n_decisions = n_predictions = 0
+    cuts = _cuts(cohort.n_times, n_cuts)
+    for cut in cuts:
+        world = _World(make_policy, cohort, recording, cut, seed)
+        leak, compared = world.visit(kinds)
+        if leak:
+            alone = next((k for k in kinds if world.visit([k])[0]), None)
+            raise LeakageError(_message(_name(policy), leak, CHANGES[alone] if alone else None))
+        n_decisions += compared
+        n_predictions += len(cohort) * (cut + 1)
+        _check_causal(policy, recording, cut)
+    return AuditReport(
+        policy=_name(policy),
+        availability=terms.availability,
+        n_subjects=len(cohort),
+        n_decisions=n_decisions,
+        n_predictions=n_predictions,
+        kinds=kinds,
+        cuts=tuple(cuts),
+        seconds=clock.perf_counter() - started,
+    )
+
+
+@dataclass(frozen=True)
+class _World:
+    make_policy: MakePolicy
+    cohort: Cohort
+    recording: Recording
+    cut: int
+    seed: int
+
+    def visit(self, kinds: Collection[Kind]) -> tuple[str, int]:
+        """The first thing that differs in a changed world (or nothing), and decisions compared."""
+        rng = np.random.default_rng([self.seed, self.cut + 1])
+        world = perturb(self.cohort, kinds, self.recording.requested, self.cut, rng)
+        policy = self.make_policy(world)
+        n_compared = 0
+        for step in replay(policy, world, self.recording, self.cut):
+            for what, changed in (
+                ("what the environment showed", step.changed_view()),
+                ("its decision", step.changed_decision()),
+            ):
+                if changed.any():
+                    i = int(changed.argmax())
+                    return self._where(what, step.seen.rows[i], step.seen.time[i]), n_compared
+            n_compared += int(step.early.sum())
+        return self._prediction(policy, world), n_compared
+
+    def _prediction(self, policy: Policy, world: Cohort) -> str:
+        before = self.recording.rollout.probabilities
+        now = policy.predict_proba(History.of(world, self.recording.requested))
+        for t in range(self.cut + 1):
+            same = same_rows(before[:, t], now[:, t])
+            if not same.all():
+                return self._where("its prediction", int(same.argmin()), t)
+        return ""
+
+    def _where(self, what: str, row: int, time: int) -> str:
+        subject = self.cohort.subjects[row]
+        return f"{what} for subject '{subject}' at time {time}"
+
+
+def _message(name: str, leak: str, change: str | None) -> str:
+    change = change or "several things together that it cannot know"
+    return (
+        f"{name} leaks: {leak} depends on {change}. A decision may use nothing but its "
+        f"Observation, and a prediction nothing acquired after its time."
+    )
+
+
+def _check_causal(policy: Policy, recording: Recording, cut: int) -> None:
+    """Forgetting what was acquired after `cut` must leave the predictions up to it alone."""
+    if cut < 0:
+        return
+    now = policy.predict_proba(recording.rollout.history.up_to(cut))
+    same = same_rows(recording.rollout.probabilities[:, : cut + 1], now[:, : cut + 1])
+    if not same.all():
+        raise LeakageError(
+            f"{_name(policy)} leaks: its prediction for subject "
+            f"'{recording.rollout.subjects[int(same.argmin())]}' at or before time {cut} changed "
+            f"with what was acquired later. A prediction at time k may use acquisitions at times "
+            f"up to k only."
+        )
+
+
+def check_rules(recording: Recording, cohort: Cohort) -> None:
+    """Time moves forward, nothing closed or twice, never over budget: judged from the records."""
+    time = np.full(len(cohort), -1)
+    asked = np.zeros(cohort.recorded.shape, dtype=bool)
+    for observation, decision in recording.rounds:
+        go = ~decision.stop
+        rows, target = observation.rows[go], decision.time[go]
+        earliest = time[rows] if recording.within_visit else time[rows] + 1
+        if (target < earliest).any():
+            raise PlanError("A decision went back in time and was not stopped.")
+        wanted = decision.features[go]
+        if (wanted & (asked[rows, target] | ~cohort.catalog.open_slots[target])).any():
+            raise PlanError("Something closed, or acquired before, was acquired.")
+        asked[rows, target] |= wanted
+        time[rows] = target
+    paid = asked if recording.terms.charge_missing else asked & cohort.recorded
+    due = cohort.catalog.cost_of(paid)
+    if not np.allclose(due, recording.rollout.costs, atol=_TOLERANCE):
+        raise PlanError("What was charged is not what the acquired slots cost.")
+    limit = np.inf if recording.terms.budget is None else recording.terms.budget
+    if (due > np.asarray(limit) + _TOLERANCE).any():
+        raise PlanError(f"A budget of {limit} was exceeded: {due.max():g} was charged.")
+
+
+def _cuts(n_times: int, n_cuts: int) -> list[int]:
+    """Slots after which to cut, always with the first (-1) and the last."""
+    count = min(max(n_cuts, 2), n_times + 1)
+    return [int(cut) for cut in np.unique(np.linspace(-1, n_times - 1, count).round())]
+
+
+def _name(policy: Policy) -> str:
+    return type(policy).__name__

@@ -1,0 +1,256 @@
+"""The contract every policy and predictor keeps, as checks that others can run on theirs.
+
+`nocta.testing` is the public door. A leak raises `LeakageError`, a broken rule of the
+environment `PlanError`, anything else `AssertionError`.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Sequence
+from copy import deepcopy
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nocta.cohort.cohort import Cohort
+from nocta.cohort.history import History
+from nocta.evaluation.audit import MakePolicy, audit_factory
+from nocta.evaluation.perturb import Kind, perturb
+from nocta.evaluation.replay import Recording, Terms, record, same_rows
+from nocta.evaluation.rollout import Availability
+from nocta.exceptions import LeakageError
+from nocta.policies.base import Policy
+from nocta.predictors.base import Predictor
+
+_PREDICTION_TOLERANCE = 1e-4
+T = TypeVar("T")
+
+
+def check_policy(
+    make_policy: MakePolicy,
+    cohort: Cohort,
+    *,
+    budget_shares: Sequence[float | None] = (None, 0.4, 0.0),
+    availabilities: Sequence[Availability] = ("on-arrival", "known"),
+    seed: int = 0,
+    n_cuts: int = 8,
+    n_alone: int = 6,
+) -> None:
+    """Verify the invariants of `docs/explanation/leakage.md` for one policy.
+
+    Nothing that was not acquired, lies ahead, or is a label changes a decision or a prediction,
+    to the bit; time moves forward, nothing twice, never over a budget; same seed, same result;
+    a subject alone is decided for as in the batch; saving and loading change nothing.
+
+    Args:
+        make_policy: Builds the policy for the cohort that will be rolled out. A fitted policy
+            is passed as `lambda _: policy`.
+        cohort: Some two dozen subjects, with missing values, visits and labels if possible.
+        budget_shares: Hard budgets to try, as a share of the price of everything; `None` for no
+            limit.
+        availabilities: Rules to try.
+        seed: Decides the changes and the policy's own randomness.
+        n_cuts: At how many slots the future is cut off.
+        n_alone: How many subjects are also decided for one by one.
+
+    Example:
+        >>> from nocta.policies.fixed import RandomPolicy
+        >>> from nocta.testing import RunningMeanPredictor, tiny_cohort
+        >>> check_policy(lambda _: RandomPolicy(0.5, RunningMeanPredictor(2)), tiny_cohort())
+    """
+    for availability in availabilities:
+        for share in budget_shares:
+            limit = None if share is None else share * cohort.catalog.cost_of_everything
+            terms = Terms(limit, availability)
+            audit_factory(make_policy, cohort, terms, seed=seed, n_cuts=n_cuts)
+            policy = make_policy(cohort)
+            first = record(policy, cohort, terms, seed)
+            _check_repeats(policy, cohort, first)
+            _check_alone(policy, first, n_alone)
+    _check_leaves_input(policy, first)
+    _check_saves(policy, cohort, first)
+
+
+def check_predictor(predictor: Predictor, cohort: Cohort, *, seed: int = 0) -> None:
+    """Verify that a predictor is causal, deterministic, and treats each subject by itself.
+
+    Args:
+        predictor: Fitted.
+        cohort: Subjects of the kind it was fitted on.
+        seed: Decides which slots are acquired and what is changed.
+    """
+    rng = np.random.default_rng(seed)
+    for density in (0.0, 0.3, 0.7, 1.0):
+        requested = (rng.random(cohort.recorded.shape) < density) & cohort.catalog.open_slots
+        history = History.of(cohort, requested)
+        before = deepcopy(history)
+        probabilities = predictor.predict_proba(history)
+        _require(
+            _same_history(history, before), f"{_name(predictor)} changes the history it is given."
+        )
+        _check_shape(predictor, probabilities, cohort)
+        again = predictor.predict_proba(history)
+        _require(
+            bool(same_rows(probabilities, again).all()),
+            f"{_name(predictor)} predicts differently for the same history.",
+        )
+        for cut in range(cohort.n_times):
+            _check_causal(predictor, cohort, requested, probabilities, cut, rng)
+        _check_others(predictor, cohort, requested, probabilities, rng)
+        for i in range(min(4, len(cohort))):
+            alone = predictor.predict_proba(history.subset(np.array([i])))
+            _require_close(predictor, alone[0], probabilities[i])
+    _check_predictor_saves(predictor, history, probabilities)
+
+
+def _check_shape(predictor: Predictor, probabilities: NDArray[np.float32], cohort: Cohort) -> None:
+    expected = (len(cohort), cohort.n_times, predictor.n_classes_)
+    _require(
+        probabilities.shape == expected,
+        f"{_name(predictor)} predicts shape {probabilities.shape}; expected {expected}.",
+    )
+    sums = probabilities.sum(axis=2)
+    fine = bool((probabilities >= 0).all()) and bool((np.abs(sums - 1) < 1e-3).all())
+    _require(fine, f"{_name(predictor)} does not predict probabilities that sum to one.")
+
+
+def _check_causal(
+    predictor: Predictor,
+    cohort: Cohort,
+    requested: NDArray[np.bool_],
+    probabilities: NDArray[np.float32],
+    cut: int,
+    rng: np.random.Generator,
+) -> None:
+    """Neither later values, nor later availability, nor later acquisitions matter."""
+    changed = perturb(cohort, ("future", "availability"), requested, cut, rng)
+    for history in (
+        History.of(changed, requested),
+        History.of(cohort, requested).up_to(cut),
+    ):
+        now = predictor.predict_proba(history)
+        if not same_rows(probabilities[:, : cut + 1], now[:, : cut + 1]).all():
+            raise LeakageError(
+                f"{_name(predictor)} is not causal: a prediction at or before time {cut} changed "
+                f"with what was acquired later."
+            )
+
+
+def _check_others(
+    predictor: Predictor,
+    cohort: Cohort,
+    requested: NDArray[np.bool_],
+    probabilities: NDArray[np.float32],
+    rng: np.random.Generator,
+) -> None:
+    """What is known of one subject must not change the prediction for another."""
+    kept = rng.random(len(cohort)) < 0.5
+    everything: tuple[Kind, ...] = ("future",)
+    world = perturb(cohort, everything, requested, -1, rng)
+    mixed = replace(cohort, values=np.where(kept[:, None, None], cohort.values, world.values))
+    now = predictor.predict_proba(History.of(mixed, requested))
+    if not same_rows(probabilities[kept], now[kept]).all():
+        raise LeakageError(
+            f"{_name(predictor)} mixes subjects: a prediction changed with the values of others."
+        )
+
+
+def _check_repeats(policy: Policy, cohort: Cohort, first: Recording) -> None:
+    again = record(policy, cohort, first.terms, first.seed)
+    same = len(first.rounds) == len(again.rounds) and bool(
+        same_rows(first.requested, again.requested).all()
+        and same_rows(first.rollout.probabilities, again.rollout.probabilities).all()
+    )
+    _require(same, f"{_name(policy)} does something else with the same seed.")
+
+
+def _check_alone(policy: Policy, recording: Recording, n_alone: int) -> None:
+    """Each subject by itself, with the row it has in the batch, is decided for as before."""
+    n = len(recording.rollout)
+    policy.begin(n, recording.seed)
+    for observation, decision in recording.rounds:
+        for i in map(int, np.flatnonzero(observation.rows < n_alone)):
+            found = policy.decide(observation.subset(np.array([i])))
+            same = found.time[0] == decision.time[i] and (
+                decision.stop[i] or np.array_equal(found.features[0], decision.features[i])
+            )
+            _require(
+                bool(same),
+                f"{_name(policy)} decides differently for a subject alone (row "
+                f"{observation.rows[i]}, time {observation.time[i]}) than in the batch.",
+            )
+    for i in range(min(n_alone, n)):
+        alone = policy.predict_proba(recording.rollout.history.subset(np.array([i])))
+        _require_close(policy, alone[0], recording.rollout.probabilities[i])
+
+
+def _check_leaves_input(policy: Policy, recording: Recording) -> None:
+    policy.begin(len(recording.rollout), recording.seed)
+    for observation, _ in recording.rounds:
+        before = deepcopy(observation.history)
+        policy.decide(observation)
+        _require(
+            _same_history(observation.history, before),
+            f"{_name(policy)} changes the observation it is given.",
+        )
+
+
+def _check_saves(policy: Policy, cohort: Cohort, first: Recording) -> None:
+    loaded = _save_and_load(policy)
+    if loaded is None:
+        return
+    again = record(loaded, cohort, first.terms, first.seed)
+    same = same_rows(first.requested, again.requested).all() and (
+        same_rows(first.rollout.probabilities, again.rollout.probabilities).all()
+    )
+    _require(bool(same), f"{_name(policy)} is not the same after saving and loading.")
+
+
+def _check_predictor_saves(
+    predictor: Predictor, history: History, probabilities: NDArray[np.float32]
+) -> None:
+    loaded = _save_and_load(predictor)
+    if loaded is not None:
+        same = same_rows(probabilities, loaded.predict_proba(history)).all()
+        _require(bool(same), f"{_name(predictor)} is not the same after saving and loading.")
+
+
+def _save_and_load(item: T) -> T | None:
+    """A copy by way of whatever the object offers for it; `None` where it offers nothing."""
+    kind: Any = type(item)
+    if hasattr(item, "save") and hasattr(kind, "load"):
+        with tempfile.TemporaryDirectory() as folder:
+            item.save(Path(folder) / "saved")
+            loaded: T = kind.load(Path(folder) / "saved")
+            return loaded
+    if hasattr(item, "state") and hasattr(kind, "from_state"):
+        restored: T = kind.from_state(*item.state())
+        return restored
+    return None
+
+
+def _same_history(a: History, b: History) -> bool:
+    return all(
+        bool(same_rows(x, y).all()) for x, y in zip(vars(a).values(), vars(b).values(), strict=True)
+    )
+
+
+def _require(condition: bool, message: str) -> None:
+    if not condition:
+        raise AssertionError(message)
+
+
+def _require_close(item: Any, a: NDArray[np.float32], b: NDArray[np.float32]) -> None:
+    gap = float(np.abs(a - b).max(initial=0))
+    _require(
+        gap <= _PREDICTION_TOLERANCE,
+        f"{_name(item)} predicts differently for a subject alone than in the batch ({gap:.1e}).",
+    )
+
+
+def _name(item: Any) -> str:
+    return type(item).__name__

@@ -1,0 +1,88 @@
+"""Whose data is inside an object: a search for the evaluated subjects within a policy.
+
+A policy that was handed the test subjects before it is evaluated could look them up; no change
+of the world would show it, since it reads its own copy. So the audit also looks inside.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from types import BuiltinFunctionType, FunctionType, MethodType, ModuleType
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nocta.cohort.cohort import Cohort
+
+_MAX_OBJECTS = 200_000
+_LEAVES = (str, bytes, int, float, complex, bool, type(None), type, ModuleType, BuiltinFunctionType)
+
+
+def held_data(holder: Any, cohort: Cohort) -> str:
+    """`"values"` or `"labels"` where `holder` holds those of `cohort`, else an empty string.
+
+    Attributes, containers, closures and tensors are followed. An array counts when it shares
+    memory with the cohort's, or is an equal copy of it as a whole.
+
+    Example:
+        >>> from nocta.testing import tiny_cohort
+        >>> cohort = tiny_cohort()
+        >>> held_data({"notes": [cohort.labels]}, cohort), held_data(["nothing"], cohort)
+        ('labels', '')
+    """
+    for array in _arrays(holder):
+        for name in ("values", "labels"):
+            if _is_same(array, getattr(cohort, name)):
+                return name
+    return ""
+
+
+def _is_same(found: NDArray[Any], truth: NDArray[Any]) -> bool:
+    if truth.size < 2 or np.all(truth == truth.flat[0]):
+        return False  # nothing can be learned from a constant
+    if np.may_share_memory(found, truth):
+        return True
+    if found.shape != truth.shape or found.dtype.kind != truth.dtype.kind:
+        return False
+    return np.array_equal(found, truth, equal_nan=truth.dtype.kind == "f")
+
+
+def _arrays(root: Any) -> Iterator[NDArray[Any]]:
+    """Every array that can be reached from `root`."""
+    stack, seen = [root], {id(root)}
+    keep = []  # so that ids of short-lived objects are not given out twice
+    while stack and len(seen) < _MAX_OBJECTS:
+        item = stack.pop()
+        keep.append(item)
+        if isinstance(item, np.ndarray):
+            yield item
+            continue
+        for part in _parts(item):
+            if id(part) not in seen and not isinstance(part, _LEAVES):
+                seen.add(id(part))
+                stack.append(part)
+
+
+def _parts(item: Any) -> list[Any]:
+    if isinstance(item, Mapping):
+        return list(item.values())
+    if isinstance(item, list | tuple | set | frozenset):
+        return list(item)
+    if isinstance(item, MethodType):
+        return [item.__self__, item.__func__]
+    if isinstance(item, FunctionType):
+        cells = [cell.cell_contents for cell in item.__closure__ or () if _is_filled(cell)]
+        return [*cells, *(item.__defaults__ or ())]
+    if hasattr(item, "detach") and hasattr(item, "numpy"):  # a tensor
+        return [item.detach().cpu().numpy()]
+    parts = list(vars(item).values()) if hasattr(item, "__dict__") else []
+    slots = [getattr(item, name, None) for name in getattr(type(item), "__slots__", ())]
+    return parts + slots
+
+
+def _is_filled(cell: Any) -> bool:
+    try:
+        return cell.cell_contents is not None
+    except ValueError:  # a cell that was never assigned
+        return False

@@ -1,0 +1,101 @@
+"""Other worlds: a cohort changed wherever a policy has not looked yet.
+
+An honest policy cannot tell such a world from the real one before it arrives at the change.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import replace
+from typing import Literal, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nocta.cohort.cohort import Cohort
+
+Kind = Literal["value", "future", "label", "availability"]
+KINDS: tuple[Kind, ...] = get_args(Kind)
+
+#: What a leak of each kind depends on, for messages.
+CHANGES: dict[Kind, str] = {
+    "value": "a value that was never acquired",
+    "future": "a value of a later time",
+    "label": "a label",
+    "availability": "which later values, visits or labels exist",
+}
+
+
+def perturb(
+    cohort: Cohort,
+    kinds: Collection[Kind],
+    requested: NDArray[np.bool_],
+    cut: int,
+    rng: np.random.Generator,
+) -> Cohort:
+    """A world that looks the same up to slot `cut` to somebody who asked for `requested`.
+
+    Args:
+        cohort: The real world.
+        kinds: `"value"` changes recorded values up to `cut` that were not asked for, `"future"`
+            all recorded values after it, `"label"` every label, `"availability"` which values,
+            later visits and later labels exist. New values come from the same column, so they
+            stay in its range.
+        requested: `(n, L, M)` what was asked for in the end.
+        cut: The last slot that stays as it was where it was looked at; -1 for none.
+        rng: Source of randomness.
+    """
+    later = np.arange(cohort.n_times) > cut
+    looked_at = requested & ~later[:, None]
+    values, labels, visits = cohort.values.copy(), cohort.labels.copy(), cohort.visits.copy()
+    pools = [np.unique(column[~np.isnan(column)]) for column in np.moveaxis(values, 2, 0)]
+    if "value" in kinds:
+        slots = ~looked_at & ~later[:, None]
+        _change(values, cohort.catalog.expand(slots), pools, rng)
+    if "future" in kinds:
+        slots = np.broadcast_to(later[:, None], requested.shape)
+        _change(values, cohort.catalog.expand(slots), pools, rng)
+    if "label" in kinds:
+        step = rng.integers(1, max(cohort.n_classes, 2), size=labels.shape)
+        labels = np.where(labels >= 0, (labels + step) % cohort.n_classes, labels)
+    if "availability" in kinds:
+        flip = ~looked_at & (rng.random(requested.shape) < 0.5)
+        _flip(values, cohort.catalog.expand(flip), pools, rng)
+        # At a visit where something was asked for, whether it took place is known already.
+        visits ^= ~looked_at.any(axis=2) & (rng.random(visits.shape) < 0.5)
+        drawn = rng.integers(cohort.n_classes, size=labels.shape)
+        other = np.where(labels >= 0, -1, drawn)
+        labels = np.where(later & (rng.random(labels.shape) < 0.5), other, labels)
+    return replace(cohort, values=values, labels=labels, visits=visits)
+
+
+def _change(
+    values: NDArray[np.float32],
+    cells: NDArray[np.bool_],
+    pools: list[NDArray[np.float32]],
+    rng: np.random.Generator,
+) -> None:
+    """Replace recorded values, in place, by different ones of the same column."""
+    for d, pool in enumerate(pools):
+        chosen = cells[..., d] & ~np.isnan(values[..., d])
+        current = values[..., d][chosen]
+        if pool.size < 2:
+            values[..., d][chosen] = current + 1
+            continue
+        step = rng.integers(1, pool.size, size=current.size)
+        values[..., d][chosen] = pool[(np.searchsorted(pool, current) + step) % pool.size]
+
+
+def _flip(
+    values: NDArray[np.float32],
+    cells: NDArray[np.bool_],
+    pools: list[NDArray[np.float32]],
+    rng: np.random.Generator,
+) -> None:
+    """Remove what is recorded and invent what is missing, in place."""
+    missing = np.isnan(values)
+    values[cells & ~missing] = np.nan
+    for d, pool in enumerate(pools):
+        new = cells[..., d] & missing[..., d]
+        if pool.size:
+            values[..., d][new] = rng.choice(pool, size=int(new.sum()))

@@ -1,0 +1,150 @@
+"""Record what a policy saw and did, and let a policy live through it again in another world."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nocta.cohort.cohort import Cohort
+from nocta.cohort.history import History
+from nocta.evaluation.rollout import Availability, Environment, Rollout, rollout
+from nocta.policies.base import Decision, Observation, Policy
+
+
+@dataclass(frozen=True)
+class Terms:
+    """Under which rules a roll-out takes place; see `nocta.evaluation.rollout.rollout`."""
+
+    budget: float | NDArray[np.float64] | None = None
+    availability: Availability = "on-arrival"
+    charge_missing: bool = False
+
+
+class RecordingPolicy(Policy):
+    """Passes everything on to `policy` and keeps each observation with the decision it led to."""
+
+    def __init__(self, policy: Policy) -> None:
+        self.policy = policy
+        self.acts_within_visit = policy.acts_within_visit
+        self.rounds: list[tuple[Observation, Decision]] = []
+
+    def begin(self, n_subjects: int, seed: int) -> None:
+        self.rounds = []
+        self.policy.begin(n_subjects, seed)
+
+    def decide(self, observation: Observation) -> Decision:
+        decision = self.policy.decide(observation)
+        self.rounds.append((observation, decision))
+        return decision
+
+    def predict_proba(self, history: History) -> NDArray[np.float32]:
+        return self.policy.predict_proba(history)
+
+
+@dataclass(frozen=True)
+class Recording:
+    """One roll-out, decision by decision."""
+
+    rollout: Rollout
+    rounds: list[tuple[Observation, Decision]]
+    terms: Terms
+    seed: int
+    within_visit: bool
+
+    @property
+    def requested(self) -> NDArray[np.bool_]:
+        """Everything that was asked for, `(n, L, M)`."""
+        return self.rollout.history.requested
+
+
+def record(policy: Policy, cohort: Cohort, terms: Terms, seed: int) -> Recording:
+    """Roll out `policy` in the ordinary way, recording every round."""
+    recorder = RecordingPolicy(policy)
+    done = rollout(
+        recorder,
+        cohort,
+        budget=terms.budget,
+        availability=terms.availability,
+        charge_missing=terms.charge_missing,
+        seed=seed,
+    )
+    return Recording(done, recorder.rounds, terms, seed, policy.acts_within_visit)
+
+
+class _ForcedEnvironment(Environment):
+    """Executes what was decided in the recording, even where this world would not allow it."""
+
+    def observe(self) -> Observation:
+        seen = super().observe()
+        return Observation(**{**vars(seen), "remaining": np.maximum(seen.remaining, 0.0)})
+
+    def _check(self, observation: Observation, decision: Decision, within_visit: bool) -> None:
+        pass
+
+
+@dataclass(frozen=True)
+class Round:
+    """One round of a replay: what was seen and decided then, and what is now.
+
+    `early` marks the subjects that have not passed the cut: nothing may differ for them.
+    """
+
+    observation: Observation
+    decision: Decision
+    seen: Observation
+    found: Decision
+    early: NDArray[np.bool_] = field(repr=False)
+
+    def changed_view(self) -> NDArray[np.bool_]:
+        """For whom the environment shows something else than in the recording, `(n,)`."""
+        before, now = self.observation, self.seen
+        pairs = [
+            (before.history.values, now.history.values),
+            (before.history.acquired, now.history.acquired),
+            (before.history.unavailable, now.history.unavailable),
+            (before.history.context, now.history.context),
+            (before.open_slots, now.open_slots),
+            (before.remaining, now.remaining),
+            (before.time, now.time),
+        ]
+        differs = np.zeros(len(before), dtype=bool)
+        for a, b in pairs:
+            differs |= ~same_rows(a, b)
+        return differs & self.early
+
+    def changed_decision(self) -> NDArray[np.bool_]:
+        """Who decides otherwise than in the recording, `(n,)`."""
+        go = ~self.decision.stop[:, None]
+        features = ~same_rows(self.decision.features & go, self.found.features & go)
+        return np.asarray(((self.decision.time != self.found.time) | features) & self.early)
+
+
+def replay(policy: Policy, world: Cohort, recording: Recording, cut: int) -> Iterator[Round]:
+    """Ask `policy` again in `world`, round by round, along the recorded acquisitions.
+
+    The recorded decisions are executed whatever the policy says now, so each round has the same
+    subjects in the same batch, and results can be compared to the bit. It ends when every
+    subject has passed slot `cut`.
+    """
+    terms = recording.terms
+    env = _ForcedEnvironment(world, terms.budget, terms.availability, terms.charge_missing)
+    policy.begin(len(world), recording.seed)
+    for observation, decision in recording.rounds:
+        early = observation.time <= cut
+        if not early.any():
+            return
+        seen = env.observe()
+        yield Round(observation, decision, seen, policy.decide(seen), early)
+        env.step(seen, decision, recording.within_visit)
+
+
+def same_rows(a: NDArray[Any], b: NDArray[Any]) -> NDArray[np.bool_]:
+    """Which rows are identical to the bit, NaN equal to NaN, `(n,)`."""
+    equal = a == b
+    if np.issubdtype(a.dtype, np.floating):
+        equal |= np.isnan(a) & np.isnan(b)
+    return np.asarray(equal.reshape(len(a), -1).all(axis=1))
