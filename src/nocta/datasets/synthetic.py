@@ -9,12 +9,18 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from nocta.cohort.catalog import Catalog, Feature
 from nocta.cohort.cohort import Cohort
+from nocta.datasets._card import Card, Measurement, make_catalog
+from nocta.datasets._registry import Dataset
+from nocta.datasets._report import LoadLog
 
 N_TIMES = 10
 N_STARTS = 3
 N_DIGITS = 3
+MEASUREMENTS = (
+    Measurement("digit", "uniform in {0, 1, 2}", 1.0),
+    Measurement("counter", "countdowns from 0, 1 or 2, one after the other", 1.0),
+)
 
 
 def countdown_labels(digits: NDArray[np.int64], counters: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -45,18 +51,52 @@ def load(n_subjects: int = 8000, seed: int = 0) -> Cohort:
     digits = rng.integers(N_DIGITS, size=(n_subjects, N_TIMES))
     counters = draw_counters(n_subjects, rng)
     labels = countdown_labels(digits, counters)
-    catalog = Catalog(
-        features=(Feature("digit", ("digit",), 1.0), Feature("counter", ("counter",), 1.0)),
-        n_times=N_TIMES,
-    )
     return Cohort(
         values=np.stack([digits, counters], axis=2).astype(np.float32),
         labels=labels,
         visits=np.ones((n_subjects, N_TIMES), dtype=bool),
         context=np.zeros((n_subjects, 0), dtype=np.float32),
         subjects=np.arange(n_subjects),
-        catalog=catalog,
+        catalog=make_catalog(MEASUREMENTS, N_TIMES),
         classes=tuple(str(c) for c in range((N_DIGITS - 1) * N_TIMES + 1)),
         name="synthetic",
         time_unit="time point",
     )
+
+
+def _load(log: LoadLog, *, n_subjects: int = 8000, seed: int = 0) -> Cohort:
+    log.read(f"a random stream (seed {seed})")
+    return load(n_subjects, seed)
+
+
+CARD = Card(
+    name="synthetic",
+    title="The paper's synthetic task: find the digits that count by watching a countdown",
+    origin="Drawn at random when loaded; nothing is stored.",
+    size="8,000 subjects, 10 slots",
+    labels="21 classes: a sum, 0 to 20",
+    label_rule="Sum of the digits so far at time points where the counter is zero.",
+    slots="10 time points, all present, nothing missing",
+    licence="BSD-3-Clause",
+    access="built in",
+    get="Nothing to get.",
+    url="https://arxiv.org/abs/2211.05039",
+    citations=(
+        "Kossen et al., Active Acquisition for Multimodal Temporal Data: A Challenging "
+        "Decision-Making Task, arXiv:2211.05039 (the idea)",
+        "the NOCTA paper, section 4.1 (this variant: a label at every time point)",
+    ),
+    measurements=MEASUREMENTS,
+    cost_source="The paper: cost 1 for each.",
+    traps=(
+        "Sums above 12 are rare and the largest may be absent from a part; all 21 classes are "
+        "declared all the same.",
+        "The optimum is known: `nocta optimum synthetic`. An accuracy alone says little without "
+        "it.",
+    ),
+    options={
+        "n_subjects": "how many to draw (8000)",
+        "seed": "same seed, same subjects (0)",
+    },
+)
+DATASETS = (Dataset(CARD, _load),)

@@ -1,0 +1,118 @@
+"""`nocta datasets`: the list, a card, and what a loader reads."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+_MARKDOWN_HEAD = """# Data sets
+
+Written from the cards themselves: `nocta datasets --markdown > docs/reference/datasets.md`.
+On the command line, `nocta datasets` lists them and `nocta datasets NAME` shows a card;
+`nocta datasets NAME --load` reads the files and reports what was found and what was dropped.
+In Python: `nocta.datasets.load(NAME)`, `load_with_report`, `card`, `names`.
+
+Files are looked for in the folder given (`--path`, `path=`), else in `$NOCTA_DATA/FOLDER` and
+`$NOCTA_DATA`, else in `data/FOLDER`, `data`, `../shared/data/FOLDER` and `../shared/data`.
+"""
+
+
+def datasets(
+    name: Annotated[
+        str | None, typer.Argument(help="Show the card of this data set.", show_default=False)
+    ] = None,
+    load: Annotated[
+        bool, typer.Option("--load", help="Read the data set and report what was found.")
+    ] = False,
+    path: Annotated[
+        Path | None,
+        typer.Option(
+            "--path", help="Folder or file with the downloaded data; implies --load.",
+            show_default=False,
+        ),
+    ] = None,
+    option: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--option", "-o", metavar="KEY=VALUE", show_default=False,
+            help="Option of the data set's loader, such as min_labels=3; may be repeated.",
+        ),
+    ] = None,
+    markdown: Annotated[
+        bool, typer.Option("--markdown", help="Print the cards as Markdown.")
+    ] = False,
+) -> None:  # fmt: skip
+    """List the built-in data sets, show the card of one, or read it and report."""
+    from nocta import datasets as registry
+    from nocta.exceptions import ConfigError
+
+    if name is None and (load or path or option):
+        raise ConfigError("--load, --path and --option need the NAME of a data set.")
+    if markdown:
+        typer.echo(to_markdown(registry.names() if name is None else [name]), nl=False)
+    elif name is None:
+        _print(_overview())
+    elif load or path or option:
+        _, report = registry.load_with_report(
+            name, path=path, progress=True, **parse_options(option or [])
+        )
+        typer.echo(str(report))
+    else:
+        _print(registry.card(name))
+
+
+def parse_options(pairs: list[str]) -> dict[str, Any]:
+    """Loader options from `key=value` texts; values are Python literals, or else plain text.
+
+    Example:
+        >>> parse_options(["min_labels=3", "biomarkers=any", "features={'FDG': 1.0}"])
+        {'min_labels': 3, 'biomarkers': 'any', 'features': {'FDG': 1.0}}
+    """
+    import ast
+
+    from nocta.exceptions import ConfigError
+
+    options: dict[str, Any] = {}
+    for pair in pairs:
+        key, equals, value = pair.partition("=")
+        if not equals or not key:
+            raise ConfigError(f"'{pair}' is not an option; write it as KEY=VALUE.")
+        try:
+            options[key.strip()] = ast.literal_eval(value)
+        except (ValueError, SyntaxError):
+            options[key.strip()] = value
+    return options
+
+
+def to_markdown(names: list[str]) -> str:
+    """The reference page of these data sets."""
+    from nocta import datasets as registry
+
+    cards = [registry.card(name).to_markdown() for name in names]
+    return "\n".join([_MARKDOWN_HEAD, *cards])
+
+
+def _overview() -> Table:
+    from rich.table import Table
+
+    from nocta import datasets as registry
+
+    table = Table(box=None, pad_edge=False, caption_justify="left")
+    for column in ("name", "size", "labels", "licence", "files"):
+        table.add_column(column, no_wrap=column == "name", overflow="fold")
+    for name in registry.names():
+        card = registry.card(name)
+        table.add_row(name, card.size, card.labels, card.licence, card.access)
+    table.caption = "`nocta datasets NAME` shows a card: origin, costs, label rule, known traps."
+    return table
+
+
+def _print(what: Any) -> None:
+    from rich.console import Console
+
+    Console(soft_wrap=False, highlight=False, markup=False).print(what)

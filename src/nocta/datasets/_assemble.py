@@ -1,0 +1,61 @@
+"""From rows (one per subject and slot) to the arrays of a cohort."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from nocta.cohort.catalog import Catalog
+from nocta.cohort.cohort import Cohort
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+def to_cohort(
+    rows: pd.DataFrame,
+    people: pd.DataFrame,
+    catalog: Catalog,
+    *,
+    name: str,
+    classes: tuple[str, ...],
+    slot_times: tuple[float, ...] | None = None,
+    time_unit: str = "visit",
+) -> Cohort:
+    """Lay rows out on the grid.
+
+    Args:
+        rows: `subject`, `slot`, `label` (-1 for none) and the catalog's columns, one row per
+            visit that took place; no (subject, slot) twice.
+        people: One row per subject, the index holding the identifiers in the order of the
+            cohort; has the context columns, and `group` and `part` where the data set has them.
+        catalog: What can be acquired.
+        name: Name of the cohort.
+        classes: Class names in order.
+        slot_times: Real time of every slot.
+        time_unit: Unit of `slot_times`.
+    """
+    n, shape = len(people), (len(people), catalog.n_times)
+    at = people.index.get_indexer(rows["subject"]), rows["slot"].to_numpy(np.int64)
+    values = np.full((*shape, len(catalog.columns)), np.nan, dtype=np.float32)
+    values[at] = rows[list(catalog.columns)].to_numpy(np.float32)
+    labels = np.full(shape, -1, dtype=np.int64)
+    labels[at] = rows["label"].to_numpy(np.int64)
+    visits = np.zeros(shape, dtype=bool)
+    visits[at] = True
+    context = people[list(catalog.context)].to_numpy(np.float32).reshape(n, -1)
+    return Cohort(
+        values=values,
+        labels=labels,
+        visits=visits,
+        context=context,
+        subjects=people.index.to_numpy(),
+        catalog=catalog,
+        classes=classes,
+        groups=people["group"].to_numpy() if "group" in people else None,
+        name=name,
+        slot_times=slot_times,
+        time_unit=time_unit,
+        fixed_split=people["part"].to_numpy() if "part" in people else None,
+    )

@@ -1,0 +1,134 @@
+"""The text files of the Osteoarthritis Initiative: names, codes and reading projects.
+
+Names and columns vary in case between releases, codes come as `1: Yes` or as `1`, missing
+values as `.: Missing Form` or blank, and a knee may have been read in several projects.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from nocta.datasets._report import LoadLog
+from nocta.exceptions import DataError
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+#: Visit code to months since enrolment.
+VISITS: Mapping[str, int] = {"00": 0, "01": 12, "03": 24, "05": 36, "06": 48, "08": 72, "10": 96}
+#: The project whose readings count; 42 continues 37 and is taken for it.
+READ_PROJECT: Mapping[str, int] = {
+    code: 15 if month <= 48 else 37 for code, month in VISITS.items()
+}
+SIDES = {1: "r", 2: "l"}
+
+
+def find_files(place: Path) -> dict[str, Path] | None:
+    """Every text file at or below a folder by its name in lower case, the shallowest first."""
+    if not place.is_dir():
+        return None
+    found: dict[str, Path] = {}
+    for path in sorted(place.rglob("*"), key=lambda p: (len(p.parts), p.name)):
+        if path.suffix.lower() in (".txt", ".csv"):
+            found.setdefault(path.stem.lower(), path)
+    return found if any(name.startswith("allclinical") for name in found) else None
+
+
+def to_code(column: pd.Series) -> pd.Series:
+    """Numbers from codes: `1: Yes` is 1, `.: Missing` is missing, site `C` is 3."""
+    import pandas as pd
+
+    text = column.astype(str).str.strip()
+    number = text.str.extract(r"^([+-]?\d+(?:\.\d*)?)\s*(?::|$)", expand=False)
+    letter = text.str.extract(r"^([A-Za-z])\s*(?::|$)", expand=False).str.upper()
+    codes = letter.map({chr(ord("A") + i): float(i + 1) for i in range(26)})
+    return pd.to_numeric(number, errors="coerce").astype(float).fillna(codes)
+
+
+def read(path: Path, wanted: Sequence[str], key: Sequence[str], log: LoadLog) -> pd.DataFrame:
+    """The wanted columns that the file has, as numbers, indexed by `key`.
+
+    Args:
+        path: A pipe-separated file (or comma-separated, after a spreadsheet).
+        wanted: Column names in lower case.
+        key: `("id",)`, or `("id", "side", "readprj")` for readings of X-rays.
+        log: Notes the file.
+    """
+    import pandas as pd
+
+    with path.open(encoding="utf-8-sig", errors="replace") as stream:
+        first = stream.readline().rstrip("\r\n")
+    separator = "|" if "|" in first else ","
+    names = [name.strip().strip('"').lower() for name in first.split(separator)]
+    absent = [k for k in key if k not in names]
+    if absent:
+        raise DataError(
+            f"'{path}' has no column {absent[0].upper()}; its columns are "
+            f"{', '.join(names[:6])}, ... Is it a file of the Osteoarthritis Initiative?"
+        )
+    chosen = [names.index(c) for c in [*key, *wanted] if c in names]
+    raw = pd.read_csv(
+        path, sep=separator, usecols=chosen, dtype=str, encoding="utf-8-sig",
+        encoding_errors="replace", index_col=False,
+    )  # fmt: skip
+    raw.columns = [names[i] for i in sorted(chosen)]
+    log.read(path)
+    table = raw.apply(to_code)
+    table = table[table[list(key)].notna().all(axis=1)]
+    return table.astype({k: int for k in key}).set_index(list(key))
+
+
+def by_patient(path: Path, wanted: Sequence[str], log: LoadLog) -> pd.DataFrame:
+    """A clinical file, one row per patient; of duplicates the first value of every column."""
+    table = read(path, wanted, ("id",), log)
+    merged = table.groupby(level="id").first()
+    log.drop(len(table) - len(merged), "rows", f"merged into another of the patient ({path.name})")
+    return merged
+
+
+@dataclass(frozen=True)
+class Readings:
+    """A family of X-ray files and the columns wanted of them.
+
+    Args:
+        family: File name without the visit code.
+        columns: Column patterns in lower case; `##` stands for the visit code.
+    """
+
+    family: str
+    columns: tuple[str, ...]
+
+    def of_visit(
+        self, files: Mapping[str, Path], visit: str, project: int, log: LoadLog
+    ) -> pd.DataFrame:
+        """Readings of one visit by (id, side), columns named by their pattern."""
+        path = files[self.family + visit]
+        names = {c.replace("##", visit): c for c in self.columns}
+        table = read(path, list(names), ("id", "side", "readprj"), log).reset_index()
+        table["readprj"] = table["readprj"].replace(42, 37)
+        chosen = table["readprj"] == project
+        if len(table) and not chosen.any():
+            found = ", ".join(str(p) for p in sorted(table["readprj"].unique()))
+            raise DataError(
+                f"'{path}' has no reading of project {project}, only of {found}. If that is "
+                f"what you want to use, say so: read_project={{'{visit}': {found.split(',')[0]}}}."
+            )
+        log.drop((~chosen).sum(), "readings", f"of another project ({self.family})")
+        kept = table[chosen & table["side"].isin(list(SIDES))]
+        merged = kept.drop(columns="readprj").groupby(["id", "side"]).first()
+        log.drop(
+            len(kept) - len(merged), "readings", f"merged into another of the knee ({self.family})"
+        )
+        return merged.rename(columns=names).reindex(columns=list(self.columns))
+
+
+def numbers(table: pd.DataFrame, name: str, index: pd.Index) -> np.ndarray:
+    """A column in the order of `index`, NaN where the table or the patient lacks it."""
+    if name not in table.columns:
+        return np.full(len(index), np.nan)
+    return np.asarray(table[name].reindex(index), dtype=float)

@@ -1,0 +1,139 @@
+"""From the OAI files to rows: one per knee and visit that took place."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nocta.datasets._oai_features import SIDE, WIDTHS, Clinical
+from nocta.datasets._oai_files import SIDES, VISITS, Readings, by_patient, numbers
+from nocta.datasets._report import LoadLog
+from nocta.exceptions import DataError
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+Task = Literal["womac", "klg"]
+PAIN_FROM = 5
+
+
+class Study:
+    """The files of one download, read visit by visit.
+
+    Args:
+        files: Every file of the download by its name in lower case.
+        task: What the label is, `"womac"` or `"klg"`.
+        clinical: Clinical features to read.
+        log: Receives what was read and dropped.
+    """
+
+    def __init__(
+        self, files: Mapping[str, Path], task: Task, clinical: Sequence[Clinical], log: LoadLog
+    ) -> None:
+        self.files, self.task, self.log = files, task, log
+        self.sources = [s for feature in clinical for s in feature.sources]
+        self.folder = files["enrollees"].parent
+        self.found: set[str] = set()
+        self.roster = by_patient(files["enrollees"], self._names("00"), log)
+
+    def _names(self, visit: str) -> list[str]:
+        """Clinical columns of a visit, the pain score included where it is the label."""
+        names = [s.name_at(visit, side) for s in self.sources for side in SIDES.values()]
+        if self.task == "womac":
+            names += [f"v{visit}womkp{side}" for side in SIDES.values()]
+        return sorted({n for n in names if n and n != SIDE})
+
+    def rows(self, visits: Sequence[str], projects: Mapping[str, int]) -> pd.DataFrame:
+        """One row per knee and visit that took place."""
+        import pandas as pd
+
+        first = self._clinical("00")
+        frames = []
+        for slot, visit in enumerate(visits):
+            table = first if visit == "00" else self._clinical(visit)
+            frame = self._one_visit(visit, table, first, projects[visit])
+            frames.append(frame.assign(slot=slot))
+        lost = [s.column for s in self.sources if s.column not in self.found]
+        if not self.found & set(WIDTHS):
+            lost += WIDTHS
+        if lost:
+            raise DataError(
+                f"No file in '{self.folder}' has a value for {', '.join(repr(c) for c in lost)}. "
+                f"Check the column names of these features."
+            )
+        return pd.concat(frames, ignore_index=True)
+
+    def _clinical(self, visit: str) -> pd.DataFrame:
+        """Everything asked at a visit, by patient; at the first one from three files."""
+        names = self._names(visit)
+        table = by_patient(self.files[f"allclinical{visit}"], names, self.log)
+        if visit == "00":
+            if "subjectchar00" in self.files:
+                extra = by_patient(self.files["subjectchar00"], names, self.log)
+                table = table.combine_first(extra)
+            table = table.combine_first(self.roster)
+        return table.reindex(self.roster.index)
+
+    def _one_visit(
+        self, visit: str, table: pd.DataFrame, first: pd.DataFrame, project: int
+    ) -> pd.DataFrame:
+        import pandas as pd
+
+        widths = Readings("kxr_qjsw_duryea", tuple(WIDTHS.values()))
+        films = widths.of_visit(self.files, visit, project, self.log)
+        grades = None
+        if self.task == "klg":
+            readings = Readings("kxr_sq_bu", ("v##xrkl",))
+            grades = readings.of_visit(self.files, visit, project, self.log)["v##xrkl"]
+        sides = []
+        for code, letter in SIDES.items():
+            index = self.roster.index
+            knee = pd.MultiIndex.from_arrays([index, np.full(len(index), code)])
+            measured = {c: numbers(films, p, knee) for c, p in WIDTHS.items()}
+            asked, carried = self._asked(visit, letter, code, table, first)
+            label = self._label(visit, letter, table, grades, knee)
+            self._note_found({**measured, **asked, **carried})
+            came = np.any([~np.isnan(v) for v in (*measured.values(), *asked.values())], axis=0)
+            frame = pd.DataFrame({**carried, **asked, **measured, "label": label})
+            frame["subject"] = [f"{i}-{letter.upper()}" for i in index]
+            frame["group"] = index.to_numpy()
+            sides.append(frame[came | (label >= 0)])
+        return pd.concat(sides, ignore_index=True)
+
+    def _asked(
+        self, visit: str, letter: str, side: int, table: pd.DataFrame, first: pd.DataFrame
+    ) -> tuple[dict[str, NDArray[np.float64]], dict[str, NDArray[np.float64]]]:
+        """Columns asked at this visit, and columns carried on from the first."""
+        asked, carried = {}, {}
+        index = self.roster.index
+        for source in self.sources:
+            if source.first == SIDE:
+                carried[source.column] = np.full(len(index), float(side))
+            elif source.later is None:
+                base = numbers(first, str(source.name_at("00", letter)), index)
+                carried[source.column] = base + source.yearly * VISITS[visit] / 12
+            else:
+                asked[source.column] = numbers(table, str(source.name_at(visit, letter)), index)
+        return asked, carried
+
+    def _note_found(self, values: Mapping[str, NDArray[np.float64]]) -> None:
+        self.found |= {c for c, v in values.items() if not np.isnan(v).all()}
+
+    def _label(
+        self,
+        visit: str,
+        letter: str,
+        table: pd.DataFrame,
+        grades: pd.Series | None,
+        knee: pd.MultiIndex,
+    ) -> NDArray[np.int64]:
+        if grades is not None:
+            grade = grades.reindex(knee).to_numpy(float)
+            known = np.isin(grade, [0, 1, 2, 3, 4])
+            return np.where(known, np.maximum(np.nan_to_num(grade), 1) - 1, -1).astype(np.int64)
+        score = numbers(table, f"v{visit}womkp{letter}", self.roster.index)
+        return np.where(np.isnan(score), -1, score >= PAIN_FROM).astype(np.int64)

@@ -1,0 +1,140 @@
+"""The raw records of PhysioNet 2012: thousands of small files onto six slots of eight hours."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nocta.datasets._files import stacked
+from nocta.datasets._report import LoadLog
+from nocta.exceptions import DataError
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+N_TIMES = 6
+SLOT_HOURS = 8
+HEADER = "Time,Parameter,Value"
+VENTILATION = "MechVent"
+# What a slot keeps of its readings; everything else keeps the median.
+SUMMED, LAST = ("Urine",), ("GCS",)
+# Readings outside are artefacts (a cuff at 0, a pH of 735) and count as not measured.
+PLAUSIBLE: Mapping[str, tuple[float, float]] = {
+    "Gender": (0, 1),
+    "Height": (100, 250),
+    "HR": (10, 300),
+    "NISysABP": (20, 300),
+    "NIDiasABP": (5, 200),
+    "NIMAP": (10, 250),
+    "Temp": (25, 45),
+    "RespRate": (1, 100),
+    "Weight": (25, 300),
+    "Urine": (0, 5000),
+    "SysABP": (20, 300),
+    "DiasABP": (5, 200),
+    "MAP": (10, 250),
+    "WBC": (0.1, 500),
+    "K": (1, 15),
+    "BUN": (1, 300),
+    "Mg": (0.5, 20),
+    "pH": (6.5, 8.0),
+    "PaO2": (10, 700),
+    "PaCO2": (5, 200),
+    "SaO2": (20, 100),
+}
+
+
+def read_set(
+    folder: Path, name: str, measurements: list[str], context: list[str], log: LoadLog
+) -> pd.DataFrame:
+    """One set of records as one row per stay and slot.
+
+    Args:
+        folder: Holds `set-a/` and `Outcomes-a.txt`.
+        name: Which set, `"a"`.
+        measurements: Parameters to summarise per slot.
+        context: Parameters charted once, on admission.
+        log: Receives what was read and dropped.
+
+    Returns:
+        `subject`, `set`, `visit`, context, measurements, `label_vent`, `label`.
+    """
+    import pandas as pd
+
+    outcome_file = folder / f"Outcomes-{name}.txt"
+    paths = sorted((folder / f"set-{name}").glob("*.txt"))
+    parameters = [*context, *measurements, VENTILATION]
+    log.read(folder / f"set-{name}")
+    died = pd.read_csv(outcome_file).set_index("RecordID")["In-hospital_death"]
+    ids = np.array([int(p.stem) for p in paths])
+    try:
+        batches = stacked(paths, HEADER, log)
+        records = pd.concat([_tidy(body, ids[at], parameters, log) for body, at in batches])
+    except ValueError as error:
+        if isinstance(error, DataError):
+            raise
+        raise DataError(f"A record of '{folder / f'set-{name}'}' is damaged: {error}") from error
+    rows = _summarise(records, ids, measurements, context)
+    rows.insert(1, "set", name)
+    rows["label"] = rows["subject"].map(died)
+    unknown = rows["label"].isna()
+    log.drop(rows.loc[unknown, "subject"].nunique(), "stays", f"not in {outcome_file.name}")
+    rows = rows[~unknown]
+    return rows.astype({"label": int})
+
+
+def _tidy(
+    body: bytes, subject: NDArray[np.int64], parameters: list[str], log: LoadLog
+) -> pd.DataFrame:
+    """Readings of the first 48 hours with their slot, artefacts removed."""
+    import pandas as pd
+
+    records = pd.read_csv(
+        io.BytesIO(body),
+        names=HEADER.split(","),
+        dtype={"Time": "category", "Parameter": "category", "Value": float},
+        skip_blank_lines=False,
+    )
+    records["subject"] = subject
+    # A few thousand distinct clock times stand for millions of rows.
+    clock = records["Time"].cat.categories
+    minutes = np.array([60 * int(t[:-3]) + int(t[-2:]) for t in clock])
+    records["visit"] = minutes[records["Time"].cat.codes] // (60 * SLOT_HOURS)
+    late = records["visit"] >= N_TIMES
+    log.drop(late.sum(), "readings", f"at or after {N_TIMES * SLOT_HOURS} hours")
+    parameter = records["Parameter"].cat.set_categories(parameters)
+    bounds = np.array([PLAUSIBLE.get(p, (-np.inf, np.inf)) for p in parameters])
+    low, high = bounds[parameter.cat.codes].T
+    artefact = ~records["Value"].between(low, high) & ~late & parameter.notna()
+    log.drop(artefact.sum(), "readings", "implausible (-1, a pressure of 0, ...) or empty")
+    records["Parameter"] = parameter
+    return records[~late & ~artefact & parameter.notna()].drop(columns="Time")
+
+
+def _summarise(
+    records: pd.DataFrame, ids: NDArray[np.int64], measurements: list[str], context: list[str]
+) -> pd.DataFrame:
+    """One row per stay and slot, whether or not anything was recorded in it."""
+    import pandas as pd
+
+    measured = records[records["Parameter"].isin(measurements)]
+    special = measured["Parameter"].isin([*SUMMED, *LAST])
+    key = ["subject", "visit", "Parameter"]
+    parts = [
+        measured[~special].groupby(key, observed=True)["Value"].median(),
+        measured[measured["Parameter"].isin(SUMMED)].groupby(key, observed=True)["Value"].sum(),
+        measured[measured["Parameter"].isin(LAST)].groupby(key, observed=True)["Value"].last(),
+    ]
+    grid = pd.MultiIndex.from_product([ids, range(N_TIMES)], names=key[:2])
+    table = pd.concat(parts).unstack("Parameter").reindex(index=grid, columns=measurements)
+    ventilated = records[records["Parameter"] == VENTILATION].groupby(key[:2]).size()
+    table["label_vent"] = (ventilated.reindex(grid).fillna(0) > 0).astype(int)
+    charted = records[records["Parameter"].isin(context)]
+    about = charted.groupby(["subject", "Parameter"], observed=True)["Value"].last().unstack()
+    table = table.join(about.reindex(columns=context), on="subject")
+    return table.reset_index()[["subject", "visit", *context, *measurements, "label_vent"]]

@@ -1,0 +1,156 @@
+"""What a loader read, what it dropped, and why.
+
+A loader writes into a `LoadLog` while it works; from the log and the finished cohort comes a
+`LoadReport`, which the command line prints. Library code stays quiet.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TypeVar
+
+import numpy as np
+
+from nocta.cohort.cohort import Cohort
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Dropped:
+    """Something that was read and is not in the cohort."""
+
+    count: int
+    what: str
+    why: str
+
+    def __str__(self) -> str:
+        return f"{self.count:,} {self.what}: {self.why}"
+
+
+@dataclass
+class LoadLog:
+    """The loader's notebook.
+
+    Args:
+        progress: Show a bar while many files are read.
+    """
+
+    progress: bool = False
+    sources: list[str] = field(default_factory=list)
+    drops: list[Dropped] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+
+    def read(self, source: str | Path) -> None:
+        """Note a file or folder that was read."""
+        self.sources.append(str(source))
+
+    def drop(self, count: int, what: str, why: str) -> None:
+        """Note what was left out; the same reason adds up, and nothing is no entry."""
+        if not count:
+            return
+        for i, earlier in enumerate(self.drops):
+            if (earlier.what, earlier.why) == (what, why):
+                self.drops[i] = Dropped(earlier.count + int(count), what, why)
+                return
+        self.drops.append(Dropped(int(count), what, why))
+
+    def note(self, text: str) -> None:
+        """Note a decision the reader should know about."""
+        self.notes.append(text)
+
+    def track(self, items: Iterable[T], what: str, total: int) -> Iterable[T]:
+        """Pass the items through, with a progress bar where one is wanted."""
+        from tqdm.auto import tqdm
+
+        tracked: Iterable[T] = tqdm(items, desc=what, total=total, disable=not self.progress)
+        return tracked
+
+
+@dataclass(frozen=True)
+class LoadReport:
+    """Subjects, visits, labels, missingness, and everything that was left out.
+
+    Args:
+        name: The data set.
+        sources: Files and folders that were read.
+        n_subjects: Rows of the cohort.
+        n_groups: Patients, where one patient may have several rows.
+        n_times: Visit slots.
+        n_visits: Visits that took place.
+        class_counts: Labelled (subject, visit) pairs of every class.
+        missing: Share of the features not recorded at the visits that took place.
+        missing_by_feature: The same for every feature.
+        dropped: What was left out and why.
+        notes: Decisions of the loader.
+    """
+
+    name: str
+    sources: tuple[str, ...]
+    n_subjects: int
+    n_groups: int
+    n_times: int
+    n_visits: int
+    class_counts: dict[str, int]
+    missing: float
+    missing_by_feature: dict[str, float]
+    dropped: tuple[Dropped, ...]
+    notes: tuple[str, ...]
+
+    @classmethod
+    def of(cls, cohort: Cohort, log: LoadLog) -> LoadReport:
+        """Summarise a loaded cohort."""
+        offered = cohort.visits[:, :, None] & cohort.catalog.open_slots
+        n_offered = offered.sum(axis=(0, 1))
+        n_recorded = cohort.recorded.sum(axis=(0, 1))
+        rates = 1 - n_recorded / np.maximum(n_offered, 1)
+        counts = np.bincount(cohort.labels[cohort.labelled], minlength=cohort.n_classes)
+        groups = cohort.subjects if cohort.groups is None else cohort.groups
+        return cls(
+            name=cohort.name,
+            sources=tuple(log.sources),
+            n_subjects=len(cohort),
+            n_groups=len(np.unique(groups)),
+            n_times=cohort.n_times,
+            n_visits=int(cohort.visits.sum()),
+            class_counts=dict(zip(cohort.classes, counts.tolist(), strict=True)),
+            missing=float(1 - n_recorded.sum() / max(n_offered.sum(), 1)),
+            missing_by_feature=dict(zip(cohort.catalog.names, rates.tolist(), strict=True)),
+            dropped=tuple(log.drops),
+            notes=tuple(log.notes),
+        )
+
+    @property
+    def n_labels(self) -> int:
+        """Labelled (subject, visit) pairs."""
+        return sum(self.class_counts.values())
+
+    def __str__(self) -> str:
+        return "\n".join(self.lines())
+
+    def lines(self) -> list[str]:
+        """The report as plain text."""
+        patients = "" if self.n_groups == self.n_subjects else f" of {self.n_groups:,} patients"
+        worst = sorted(self.missing_by_feature.items(), key=lambda item: -item[1])[:3]
+        out = [f"{self.name}: read {source}" for source in self.sources]
+        out += [
+            f"  subjects  {self.n_subjects:,}{patients}",
+            f"  visits    {self.n_visits:,} in {self.n_times} slots",
+            f"  labels    {self.n_labels:,}: {self._classes()}",
+            f"  missing   {self.missing:.1%} of the features at these visits; most: "
+            + ", ".join(f"{name} {rate:.0%}" for name, rate in worst),
+        ]
+        out += [f"  dropped   {d}" for d in self.dropped]
+        out += [f"  note      {n}" for n in self.notes]
+        return out
+
+    def _classes(self) -> str:
+        shown = [f"{name} {count:,}" for name, count in self.class_counts.items() if count]
+        if len(shown) > 8:
+            return f"{len(shown)} of {len(self.class_counts)} classes seen"
+        total = max(self.n_labels, 1)
+        return ", ".join(
+            f"{name} {count:,} ({count / total:.1%})" for name, count in self.class_counts.items()
+        )

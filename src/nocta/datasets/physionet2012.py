@@ -1,0 +1,225 @@
+"""PhysioNet/CinC Challenge 2012: 48 hours of intensive care, from the folder one downloads.
+
+`physionet2012`: death in hospital. `physionet2012-vent`: ventilated in this slot. Reads the
+raw records (`set-a/`, `set-b/`) or the same data as one ready-made table.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+from nocta.cohort.cohort import Cohort
+from nocta.datasets._assemble import to_cohort
+from nocta.datasets._card import Card, Measurement, make_catalog
+from nocta.datasets._files import locate, missing
+from nocta.datasets._physionet2012_raw import N_TIMES, SLOT_HOURS, read_set
+from nocta.datasets._registry import Dataset
+from nocta.datasets._report import LoadLog
+from nocta.exceptions import ConfigError, DataError
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+TABLE_NAMES = ("physionet2012.csv.gz", "physionet2012.csv", "physionet2012.parquet")
+
+MEASUREMENTS = (
+    Measurement("HR", "heart rate", 0.1, "1/min", "vital"),
+    Measurement("NISysABP", "systolic pressure, cuff", 0.1, "mmHg", "vital"),
+    Measurement("NIDiasABP", "diastolic pressure, cuff", 0.1, "mmHg", "vital"),
+    Measurement("NIMAP", "mean pressure, cuff", 0.1, "mmHg", "vital"),
+    Measurement("Temp", "temperature", 0.1, "°C", "vital"),
+    Measurement("RespRate", "respiration rate", 0.1, "1/min", "vital"),
+    Measurement("Weight", "weight", 0.1, "kg", "vital"),
+    Measurement("GCS", "Glasgow coma score, last of the slot", 0.3, "", "bedside"),
+    Measurement("Urine", "urine output, sum over the slot", 0.3, "ml", "bedside"),
+    Measurement("FiO2", "fraction of inspired oxygen", 0.3, "", "bedside"),
+    Measurement("SysABP", "systolic pressure, arterial line", 0.5, "mmHg", "arterial line"),
+    Measurement("DiasABP", "diastolic pressure, arterial line", 0.5, "mmHg", "arterial line"),
+    Measurement("MAP", "mean pressure, arterial line", 0.5, "mmHg", "arterial line"),
+    Measurement("HCT", "hematocrit", 0.5, "%", "blood count"),
+    Measurement("Platelets", "platelets", 0.5, "1000/µl", "blood count"),
+    Measurement("WBC", "white blood cells", 0.5, "1000/µl", "blood count"),
+    Measurement("Na", "sodium", 0.5, "mmol/l", "chemistry"),
+    Measurement("K", "potassium", 0.5, "mmol/l", "chemistry"),
+    Measurement("HCO3", "bicarbonate", 0.5, "mmol/l", "chemistry"),
+    Measurement("BUN", "blood urea nitrogen", 0.5, "mg/dl", "chemistry"),
+    Measurement("Creatinine", "creatinine", 0.5, "mg/dl", "chemistry"),
+    Measurement("Glucose", "glucose", 0.5, "mg/dl", "chemistry"),
+    Measurement("Mg", "magnesium", 0.5, "mmol/l", "chemistry"),
+    Measurement("ALP", "alkaline phosphatase", 0.5, "IU/l", "liver"),
+    Measurement("ALT", "alanine transaminase", 0.5, "IU/l", "liver"),
+    Measurement("AST", "aspartate transaminase", 0.5, "IU/l", "liver"),
+    Measurement("Bilirubin", "bilirubin", 0.5, "mg/dl", "liver"),
+    Measurement("Albumin", "albumin", 0.5, "g/dl", "liver"),
+    Measurement("pH", "arterial pH", 1.0, "", "arterial blood gas"),
+    Measurement("PaO2", "arterial oxygen pressure", 1.0, "mmHg", "arterial blood gas"),
+    Measurement("PaCO2", "arterial carbon dioxide pressure", 1.0, "mmHg", "arterial blood gas"),
+    Measurement("SaO2", "arterial oxygen saturation", 1.0, "%", "arterial blood gas"),
+    Measurement("Lactate", "lactate", 1.0, "mmol/l", "arterial blood gas"),
+    Measurement("TroponinT", "troponin T", 1.0, "µg/l", "cardiac"),
+)
+CONTEXT = {
+    "Age": "years",
+    "Gender": "1 male, 0 female",
+    "Height": "cm",
+    "ICUType": "1 coronary, 2 cardiac surgery, 3 medical, 4 surgical",
+}
+CLASSES = {"death": ("survived", "died"), "vent": ("not ventilated", "ventilated")}
+LABEL_COLUMN = {"death": "label", "vent": "label_vent"}
+
+
+def load(
+    log: LoadLog,
+    *,
+    task: Literal["death", "vent"],
+    path: str | Path | None = None,
+    sets: Sequence[str] = ("a", "b"),
+    fees: Mapping[str, float] | None = None,
+) -> Cohort:
+    """Read the challenge's folder, or its ready-made table.
+
+    Args:
+        log: Receives what was read and dropped.
+        task: What the label is; `FiO2` would give ventilation away and is left out there.
+        path: The folder with `set-a/` and so on, or the table; searched for by default.
+        sets: Which sets to read; those that are not there are passed over.
+        fees: Fee per visit of a group (`{"blood count": 0.2}`); none by default.
+    """
+    unknown = [s for s in sets if s not in ("a", "b", "c")]
+    if unknown:
+        raise ConfigError(f"There is no set '{unknown[0]}'; the sets are 'a', 'b' and 'c'.")
+    source = locate(CARD, path, lambda place: _find(place, sets))
+    rows = read_table(source, sets, log) if source.is_file() else read_raw(source, sets, log)
+    chosen = [m for m in MEASUREMENTS if task == "death" or m.name != "FiO2"]
+    rows = rows.rename(columns={"visit": "slot", "set": "part"})
+    rows["label"] = rows[LABEL_COLUMN[task]]
+    people = rows.drop_duplicates("subject").set_index("subject")
+    return to_cohort(
+        rows,
+        people,
+        make_catalog(chosen, N_TIMES, CONTEXT, fees),
+        name="physionet2012" if task == "death" else "physionet2012-vent",
+        classes=CLASSES[task],
+        slot_times=tuple(float(SLOT_HOURS * (t + 1)) for t in range(N_TIMES)),
+        time_unit="hours",
+    )
+
+
+def _find(place: Path, sets: Sequence[str]) -> Path | None:
+    """The folder that holds the sets, or the table file."""
+    if place.is_file():
+        return place
+    if any((place / f"set-{s}").is_dir() for s in sets):
+        return place
+    for name in TABLE_NAMES:
+        if (place / name).is_file():
+            return place / name
+    nested = sorted(p.parent for s in sets for p in place.glob(f"*/set-{s}") if p.is_dir())
+    return nested[0] if nested else None
+
+
+def read_table(file: Path, sets: Sequence[str], log: LoadLog) -> pd.DataFrame:
+    """The ready-made table: one row per stay and slot, the columns of `read_raw`."""
+    import pandas as pd
+
+    rows = pd.read_parquet(file) if file.suffix == ".parquet" else pd.read_csv(file)
+    needed = ["subject", "set", "visit", *CONTEXT, *(m.name for m in MEASUREMENTS)]
+    absent = [c for c in [*needed, *LABEL_COLUMN.values()] if c not in rows.columns]
+    if absent:
+        raise DataError(
+            f"'{file}' is not the PhysioNet 2012 table: it lacks {len(absent)} of the expected "
+            f"columns ({', '.join(absent[:5])}, ...). Name the folder with set-a/ instead."
+        )
+    log.read(file)
+    chosen = rows["set"].isin(list(sets))
+    log.drop(rows.loc[~chosen, "subject"].nunique(), "stays", "of a set not asked for")
+    return rows[chosen].reset_index(drop=True)
+
+
+def read_raw(folder: Path, sets: Sequence[str], log: LoadLog) -> pd.DataFrame:
+    """The raw records as one row per stay and slot.
+
+    Args:
+        folder: Holds `set-a/RecordID.txt` and `Outcomes-a.txt`, and so on.
+        sets: Which sets to read.
+        log: Receives what was read and dropped.
+    """
+    import pandas as pd
+
+    frames = []
+    for name in sets:
+        if not (folder / f"set-{name}").is_dir():
+            log.note(f"set-{name} is not in '{folder}': went on without")
+            continue
+        for needed in (f"Outcomes-{name}.txt", f"set-{name}/*.txt"):
+            if not any(folder.glob(needed)):
+                raise missing(CARD, [folder], f"There is no {needed}")
+        frames.append(read_set(folder, name, [m.name for m in MEASUREMENTS], list(CONTEXT), log))
+    return pd.concat(frames, ignore_index=True)
+
+
+CARD = Card(
+    name="physionet2012",
+    title="PhysioNet/CinC Challenge 2012: first 48 hours in intensive care, death in hospital",
+    origin=(
+        "Adult stays of at least 48 hours in four intensive care units of one Boston hospital, "
+        "drawn from MIMIC-II and released openly for the challenge."
+    ),
+    size="8,000 stays, 6 slots",
+    labels="2 classes, 14 % positive",
+    label_rule="In-hospital death (Outcomes-*.txt), the same at every slot of a stay.",
+    slots="six slots of 8 hours; median of a slot (urine: sum, coma score: last)",
+    licence="open access",
+    terms="No data-use agreement; PhysioNet's page states the licence, which asks for attribution.",
+    access="download",
+    get="Download set-a, set-b and the outcomes from the page (no account needed); unpack them.",
+    url="https://physionet.org/content/challenge-2012/1.0.0/",
+    files=(
+        "set-a/ and set-b/ (or one of them): one RecordID.txt per stay",
+        "Outcomes-a.txt and Outcomes-b.txt",
+        "or, instead of all that, a ready-made table physionet2012.csv.gz",
+    ),
+    citations=(
+        "Silva, Moody, Scott, Celi, Mark, Predicting in-hospital mortality of ICU patients: the "
+        "PhysioNet/Computing in Cardiology Challenge 2012, CinC 39:245-248, 2012",
+        "Goldberger et al., PhysioBank, PhysioToolkit, and PhysioNet, Circulation 101:e215, 2000",
+    ),
+    measurements=MEASUREMENTS,
+    context=CONTEXT,
+    cost_source=(
+        "Our own tiers, not a price list: vital signs .1, bedside .3, arterial line and common "
+        "blood tests .5, blood gas, lactate and troponin 1. Groups come from one draw or line; "
+        "none has a fee unless you give it one."
+    ),
+    options={
+        "sets": 'which sets to read ("a", "b")',
+        "fees": 'fee per visit of a group, such as {"blood count": 0.2} (none)',
+    },
+    traps=(
+        "59 % of the values are missing, and informatively: what was measured tells how ill "
+        "the patient seemed.",
+        "Readings include artefacts (-1, a pressure of 0, a pH of 735); values outside "
+        "plausible ranges count as not measured.",
+        "The challenge's own split is set a against set b (`fixed_split`).",
+        "Record 0 h holds weight, height, age and unit type; -1 there means unknown.",
+        "A death after discharge is not a death in hospital.",
+    ),
+)
+VENT_CARD = replace(
+    CARD,
+    name="physionet2012-vent",
+    folder="physionet2012",
+    title="PhysioNet/CinC Challenge 2012: mechanically ventilated in this slot",
+    labels="2 classes, 47 % positive",
+    label_rule="Any record of mechanical ventilation (MechVent) within the slot.",
+    measurements=tuple(m for m in MEASUREMENTS if m.name != "FiO2"),
+    traps=(*CARD.traps, "FiO2 is set at the ventilator and would give the label away: left out."),
+)
+DATASETS = (
+    Dataset(CARD, partial(load, task="death")),
+    Dataset(VENT_CARD, partial(load, task="vent")),
+)

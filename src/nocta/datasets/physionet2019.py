@@ -1,0 +1,194 @@
+"""PhysioNet/CinC Challenge 2019: sepsis hour by hour, from the folder one downloads."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nocta.cohort.cohort import Cohort
+from nocta.datasets._assemble import to_cohort
+from nocta.datasets._card import Card, Measurement, make_catalog
+from nocta.datasets._files import locate, stacked
+from nocta.datasets._registry import Dataset
+from nocta.datasets._report import LoadLog
+from nocta.exceptions import ConfigError, DataError
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+MEASUREMENTS = (
+    Measurement("HR", "heart rate", 0.1, "1/min", "vital"),
+    Measurement("O2Sat", "pulse oximetry", 0.1, "%", "vital"),
+    Measurement("Temp", "temperature", 0.1, "°C", "vital"),
+    Measurement("SBP", "systolic pressure", 0.1, "mmHg", "vital"),
+    Measurement("MAP", "mean arterial pressure", 0.1, "mmHg", "vital"),
+    Measurement("DBP", "diastolic pressure", 0.1, "mmHg", "vital"),
+    Measurement("Resp", "respiration rate", 0.1, "1/min", "vital"),
+    Measurement("EtCO2", "end-tidal carbon dioxide", 0.3, "mmHg", "bedside"),
+    Measurement("BaseExcess", "excess bicarbonate", 1.0, "mmol/l", "arterial blood gas"),
+    Measurement("HCO3", "bicarbonate", 0.5, "mmol/l", "chemistry"),
+    Measurement("FiO2", "fraction of inspired oxygen", 0.3, "", "bedside"),
+    Measurement("pH", "arterial pH", 1.0, "", "arterial blood gas"),
+    Measurement("PaCO2", "arterial carbon dioxide pressure", 1.0, "mmHg", "arterial blood gas"),
+    Measurement("SaO2", "arterial oxygen saturation", 1.0, "%", "arterial blood gas"),
+    Measurement("AST", "aspartate transaminase", 0.5, "IU/l", "liver"),
+    Measurement("BUN", "blood urea nitrogen", 0.5, "mg/dl", "chemistry"),
+    Measurement("Alkalinephos", "alkaline phosphatase", 0.5, "IU/l", "liver"),
+    Measurement("Calcium", "calcium", 0.5, "mg/dl", "chemistry"),
+    Measurement("Chloride", "chloride", 0.5, "mmol/l", "chemistry"),
+    Measurement("Creatinine", "creatinine", 0.5, "mg/dl", "chemistry"),
+    Measurement("Bilirubin_direct", "direct bilirubin", 0.5, "mg/dl", "liver"),
+    Measurement("Glucose", "glucose", 0.5, "mg/dl", "chemistry"),
+    Measurement("Lactate", "lactate", 1.0, "mg/dl", "arterial blood gas"),
+    Measurement("Magnesium", "magnesium", 0.5, "mmol/dl", "chemistry"),
+    Measurement("Phosphate", "phosphate", 0.5, "mg/dl", "chemistry"),
+    Measurement("Potassium", "potassium", 0.5, "mmol/l", "chemistry"),
+    Measurement("Bilirubin_total", "total bilirubin", 0.5, "mg/dl", "liver"),
+    Measurement("TroponinI", "troponin I", 1.0, "ng/ml", "cardiac"),
+    Measurement("Hct", "hematocrit", 0.5, "%", "blood count"),
+    Measurement("Hgb", "hemoglobin", 0.5, "g/dl", "blood count"),
+    Measurement("PTT", "partial thromboplastin time", 0.5, "s", "clotting"),
+    Measurement("WBC", "white blood cells", 0.5, "1000/µl", "blood count"),
+    Measurement("Fibrinogen", "fibrinogen", 0.5, "mg/dl", "clotting"),
+    Measurement("Platelets", "platelets", 0.5, "1000/µl", "blood count"),
+)
+CONTEXT = {
+    "Age": "years; 100 for 90 and above",
+    "Gender": "0 female, 1 male",
+    "Unit1": "medical intensive care (1) or not (0)",
+    "Unit2": "surgical intensive care (1) or not (0)",
+    "HospAdmTime": "hours from hospital admission to intensive care, negative",
+}
+HOUR, LABEL = "ICULOS", "SepsisLabel"
+COLUMNS = (*(m.name for m in MEASUREMENTS), *CONTEXT, HOUR, LABEL)
+HEADER = "|".join(COLUMNS)
+
+
+def load(
+    log: LoadLog,
+    *,
+    path: str | Path | None = None,
+    slot_hours: int = 8,
+    n_slots: int = 6,
+    fees: Mapping[str, float] | None = None,
+) -> Cohort:
+    """Read every `.psv` file below the folder onto a grid of a few hours.
+
+    Args:
+        log: Receives what was read and dropped.
+        path: Folder with `training_setA/` and so on, or with the `.psv` files themselves.
+        slot_hours: Hours per slot.
+        n_slots: Slots from the start of intensive care; later hours are dropped.
+        fees: Fee per visit of a group; none by default.
+    """
+    if slot_hours < 1 or n_slots < 1:
+        raise ConfigError(
+            f"slot_hours is {slot_hours} and n_slots {n_slots}; both must be at least 1."
+        )
+    paths = locate(CARD, path, lambda place: sorted(place.rglob("p*.psv")) or None)
+    for folder in sorted({p.parent for p in paths}):
+        log.read(folder)
+    subjects = np.array([p.stem for p in paths])
+    hourly = _read_hours(paths, slot_hours, n_slots, log)
+    rows = hourly.assign(subject=subjects[hourly["position"]]).drop(columns="position")
+    people = rows.drop_duplicates("subject").set_index("subject")
+    parts = dict(zip(subjects, (p.parent.name for p in paths), strict=True))
+    people["part"] = people.index.map(parts)
+    n_empty = len(paths) - len(people)
+    log.drop(n_empty, "stays", f"without an hour in the first {slot_hours * n_slots}")
+    return to_cohort(
+        rows,
+        people,
+        make_catalog(MEASUREMENTS, n_slots, CONTEXT, fees),
+        name="physionet2019",
+        classes=("no sepsis", "sepsis"),
+        slot_times=tuple(float(slot_hours * (t + 1)) for t in range(n_slots)),
+        time_unit="hours",
+    )
+
+
+def _read_hours(paths: list[Path], slot_hours: int, n_slots: int, log: LoadLog) -> pd.DataFrame:
+    """One row per stay (its position in `paths`) and slot."""
+    import pandas as pd
+
+    try:
+        parts = [
+            _to_slots(body, position, slot_hours, n_slots, log)
+            for body, position in stacked(paths, HEADER, log)
+        ]
+    except ValueError as error:
+        if isinstance(error, DataError):
+            raise
+        raise DataError(f"A file below '{paths[0].parent}' is damaged: {error}") from error
+    return pd.concat(parts, ignore_index=True)
+
+
+def _to_slots(
+    body: bytes, position: NDArray[np.int64], slot_hours: int, n_slots: int, log: LoadLog
+) -> pd.DataFrame:
+    import pandas as pd
+
+    hours = pd.read_csv(
+        io.BytesIO(body), sep="|", names=list(COLUMNS), dtype=np.float32, skip_blank_lines=False
+    )
+    hours = hours.assign(position=position)[hours[HOUR].notna()]
+    # The first hour in intensive care is hour 1.
+    hours["slot"] = (hours[HOUR].to_numpy(np.int64) - 1).clip(min=0) // slot_hours
+    late = hours["slot"] >= n_slots
+    log.drop(late.sum(), "hours", f"after the first {n_slots * slot_hours} of the stay")
+    grouped = hours[~late].groupby(["position", "slot"])
+    table = grouped[[m.name for m in MEASUREMENTS]].median()
+    table = table.join(grouped[list(CONTEXT)].first())
+    table["label"] = grouped[LABEL].max().astype(np.int64)  # any positive hour
+    return table.reset_index()
+
+
+CARD = Card(
+    name="physionet2019",
+    title="PhysioNet/CinC Challenge 2019: early prediction of sepsis",
+    origin="Intensive care stays of two hospital systems (training sets A and B), hour by hour.",
+    size="40,336 stays, 6 slots",
+    labels="2 classes; 7 % of stays ever positive",
+    label_rule=(
+        "A slot is positive when any of its hours has SepsisLabel 1, which the challenge sets "
+        "from six hours before the onset of sepsis."
+    ),
+    slots="slots of 8 hours from the start of intensive care (both configurable); median of a slot",
+    licence="open access",
+    terms="No data-use agreement; PhysioNet's page states the licence, which asks for attribution.",
+    access="download",
+    get="Download training_setA and training_setB from the page (no account needed); unpack them.",
+    url="https://physionet.org/content/challenge-2019/1.0.0/",
+    files=("training_setA/p000001.psv ... and training_setB/p100001.psv ... (or one of them)",),
+    citations=(
+        "Reyna et al., Early prediction of sepsis from clinical data: the PhysioNet/Computing "
+        "in Cardiology Challenge 2019, Critical Care Medicine 48:210-217, 2020",
+        "Goldberger et al., PhysioBank, PhysioToolkit, and PhysioNet, Circulation 101:e215, 2000",
+    ),
+    measurements=MEASUREMENTS,
+    context=CONTEXT,
+    cost_source=(
+        "Our own tiers, not a price list, the same as for physionet2012: vital signs .1, "
+        "bedside .3, common blood tests .5, blood gas, lactate and troponin 1."
+    ),
+    options={
+        "slot_hours": "hours per slot (8)",
+        "n_slots": "number of slots (6)",
+        "fees": 'fee per visit of a group, such as {"blood count": 0.2} (none)',
+    },
+    traps=(
+        "A slot mixes hours before and after its label turns positive: with long slots, part of "
+        "what is acquired comes after the onset. Take short slots to study early warning.",
+        "Files end some hours after the onset of sepsis or at discharge, so how long a stay lasts "
+        "tells about its label; slots after the end do not exist and have no label.",
+        "The hour in intensive care (ICULOS) is time itself and is not a feature.",
+        "The two sets come from different hospitals (`fixed_split` has the folder's name).",
+        "Most laboratory values are missing at most hours.",
+    ),
+)
+DATASETS = (Dataset(CARD, load),)
