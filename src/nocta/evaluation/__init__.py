@@ -1,0 +1,29 @@
+"""What happened, how good it was, and proof that nobody peeked."""
+
+from nocta.evaluation.bootstrap import Bands, bootstrap_bands
+from nocta.evaluation.frontier import (
+    Frontier,
+    PairedDifference,
+    area,
+    common_range,
+    compare_areas,
+    paired_difference,
+    upper_envelope,
+)
+from nocta.evaluation.metrics import summarize
+from nocta.evaluation.rollout import Environment, Rollout
+
+__all__ = [
+    "Bands",
+    "Environment",
+    "Frontier",
+    "PairedDifference",
+    "Rollout",
+    "area",
+    "bootstrap_bands",
+    "common_range",
+    "compare_areas",
+    "paired_difference",
+    "summarize",
+    "upper_envelope",
+]

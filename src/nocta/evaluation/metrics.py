@@ -11,7 +11,7 @@ a bootstrap over subjects wants; `summarize` takes a whole `Rollout`.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from typing import Any
 
@@ -130,17 +130,17 @@ METRICS: dict[str, Callable[[Labels, Probabilities], float]] = {
     "brier": brier,
     "calibration_error": calibration_error,
 }
+#: Those and the one that is a metric of subjects, not of pairs.
+ALL_METRICS = (*METRICS, "tail_loss")
 #: Of all metrics, those where less is better.
 LOWER_IS_BETTER = frozenset({"cross_entropy", "brier", "calibration_error", "tail_loss"})
 
 
 def check_metric(name: str) -> str:
     """The name of a metric that can rank operating points, or an error that lists them."""
-    known = [*METRICS, "tail_loss"]
-    if name not in known:
-        raise ConfigError(
-            f"There is no metric '{name}'.{did_you_mean(name, known)} Known: {', '.join(known)}."
-        )
+    if name not in ALL_METRICS:
+        hint = did_you_mean(name, ALL_METRICS)
+        raise ConfigError(f"There is no metric '{name}'.{hint} Known: {', '.join(ALL_METRICS)}.")
     return name
 
 
@@ -158,12 +158,15 @@ def tail_loss(losses: NDArray[np.float64]) -> float:
     return float(per_subject[-n_worst:].mean())
 
 
-def evaluate_pairs(labels: Labels, probabilities: Probabilities) -> dict[str, float]:
-    """Every metric of `(n, L)` labels (-1: none) and `(n, L, C)` probabilities, pooled."""
+def evaluate_pairs(
+    labels: Labels, probabilities: Probabilities, names: Collection[str] = ALL_METRICS
+) -> dict[str, float]:
+    """Metrics of `(n, L)` labels (-1: none) and `(n, L, C)` probabilities, pooled."""
     labelled = labels >= 0
     truth, predicted = labels[labelled], probabilities[labelled]
-    out = {name: metric(truth, predicted) for name, metric in METRICS.items()}
-    out["tail_loss"] = tail_loss(pair_losses(labels, probabilities))
+    out = {name: METRICS[name](truth, predicted) for name in METRICS if name in names}
+    if "tail_loss" in names:
+        out["tail_loss"] = tail_loss(pair_losses(labels, probabilities))
     return out
 
 
@@ -206,7 +209,7 @@ def _per_time(rollout: Rollout) -> dict[str, list[Any]]:
     ]
     return {
         "cost": rollout.cost_per_visit.mean(axis=0).tolist(),
-        **{name: [slot[name] for slot in slots] for name in [*METRICS, "tail_loss"]},
+        **{name: [slot[name] for slot in slots] for name in ALL_METRICS},
         "n_labels": (labels >= 0).sum(axis=0).tolist(),
     }
 
