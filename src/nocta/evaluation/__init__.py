@@ -7,6 +7,7 @@ from nocta.evaluation.frontier import (
     area,
     common_range,
     compare_areas,
+    mean_quality,
     paired_difference,
     upper_envelope,
 )
@@ -23,6 +24,7 @@ __all__ = [
     "bootstrap_bands",
     "common_range",
     "compare_areas",
+    "mean_quality",
     "paired_difference",
     "summarize",
     "upper_envelope",

@@ -15,6 +15,7 @@ from nocta.exceptions import ConfigError
 
 Points = NDArray[np.float64]
 EnvelopeKind = Literal["hull", "pareto"]
+_SAME_COST = 1e-9
 
 
 @dataclass(frozen=True)
@@ -117,7 +118,7 @@ def area(
 ) -> float:
     """Mean quality over the costs from `low` to `high` (the area, divided by the range).
 
-    Between points the curve is linear, after the last point flat: money that is not spent does
+    Where `low` and `high` are one cost, it is the quality there. Between points the curve is linear, after the last point flat: money that is not spent does
     no harm. Before the first point it starts from `start`.
 
     Args:
@@ -127,17 +128,25 @@ def area(
         start: The do-nothing point, usually `(0, quality of "nothing")`.
     """
     curve = _with_start(_as_points(points), start)
-    if not low < high:
+    if low > high + _SAME_COST:
         raise ConfigError(f"The cost range runs from {low} to {high}; low comes first.")
-    if not len(curve) or low < curve[0, 0] - 1e-9:
+    if not len(curve) or low < curve[0, 0] - _SAME_COST:
         first = curve[0, 0] if len(curve) else float("nan")
         raise ConfigError(
             f"The area begins at cost {low:g}, but the first point costs {first:g}. Pass "
             f"start=(0, quality of doing nothing), or take the range from common_range."
         )
+    low = max(low, float(curve[0, 0]))
+    if high - low <= _SAME_COST:
+        return float(_interpolate(curve, np.array([low]))[0])
     inside = curve[(curve[:, 0] > low) & (curve[:, 0] < high), 0]
     grid = np.concatenate([[low], inside, [high]])
     return float(np.trapezoid(_interpolate(curve, grid), grid) / (high - low))
+
+
+def mean_quality(costs: ArrayLike, qualities: ArrayLike, low: float, high: float) -> float:
+    """`area` of points given as two columns, such as those of results.csv."""
+    return area(np.stack([np.asarray(costs), np.asarray(qualities)], axis=1), low, high)
 
 
 def common_range(frontiers: Sequence[Frontier]) -> tuple[float, float]:
