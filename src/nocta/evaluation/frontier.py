@@ -118,8 +118,9 @@ def area(
 ) -> float:
     """Mean quality over the costs from `low` to `high` (the area, divided by the range).
 
-    Where `low` and `high` are one cost, it is the quality there. Between points the curve is linear, after the last point flat: money that is not spent does
-    no harm. Before the first point it starts from `start`.
+    Between points the curve is linear, after the last point flat: money that is not spent does
+    no harm. Before the first point it starts from `start`. Where `low` and `high` are one cost,
+    it is the quality there.
 
     Args:
         points: `(k, 2)` cost and quality, as they are; take an envelope first if that is wanted.
@@ -145,8 +146,14 @@ def area(
 
 
 def mean_quality(costs: ArrayLike, qualities: ArrayLike, low: float, high: float) -> float:
-    """`area` of points given as two columns, such as those of results.csv."""
-    return area(np.stack([np.asarray(costs), np.asarray(qualities)], axis=1), low, high)
+    """`area` of points given as two columns, such as those of results.csv.
+
+    NaN where the metric is not defined from `low` on.
+    """
+    points = _as_points(np.stack([np.asarray(costs), np.asarray(qualities)], axis=1))
+    if not len(points) or low < points[0, 0] - _SAME_COST:
+        return float("nan")
+    return area(points, low, high)
 
 
 def common_range(frontiers: Sequence[Frontier]) -> tuple[float, float]:
