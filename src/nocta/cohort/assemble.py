@@ -69,9 +69,8 @@ def context_by_subject(
             places = _first_of_each(source, rows, changed)
             report.add(
                 f"{source.name}, column '{name}'",
-                f"context is constant, but this changes within {len(places)} subject(s): "
-                f"{enumerate_some(places)}.",
-                "Keep the value of the first visit, or make it a feature with cost = 0.",
+                f"context that changes within a subject: {enumerate_some(places)}.",
+                "Context is constant: keep the first value, or make it a feature with cost = 0.",
             )
         out[:, p] = first
     return out
@@ -94,14 +93,14 @@ def text_by_subject(
         places = _first_of_each(source, rows, np.array(changed))
         report.add(
             where,
-            f"the {role} changes within {len(places)} subject(s): {enumerate_some(places)}.",
+            f"the {role} changes within a subject: {enumerate_some(places)}.",
             f"Give each subject one {role}.",
         )
     absent = [name for code, name in enumerate(rows.subjects) if code not in found]
     if absent:
         report.add(
             where,
-            f"{len(absent)} subject(s) have no {role}: {enumerate_some(absent)}.",
+            f"subjects with no {role}: {enumerate_some(absent)}.",
             f"Give each subject one {role}.",
         )
     return [found.get(code, "") for code in range(len(rows.subjects))]

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import datetime, timedelta
 from typing import Any
 
 import narwhals as nw
@@ -14,6 +16,7 @@ from numpy.typing import NDArray
 from nocta.cohort.source import MISSING
 
 _LARGEST = float(np.finfo(np.float32).max)
+_DATE = re.compile(r"\d{4}-\d{2}-\d{2}")
 _TRUTH = {"false": 0.0, "true": 1.0}
 
 
@@ -97,6 +100,30 @@ def _checked(values: NDArray[np.float64], wrong: dict[int, str]) -> Numbers:
         values = values.copy()
         values[infinite] = np.nan
     return Numbers(values, wrong, infinite)
+
+
+def is_dated(series: nw.Series[Any]) -> bool:
+    """Whether a column holds dates: by its type, or because every cell reads as an ISO date."""
+    if series.dtype in (nw.Date, nw.Datetime):
+        return True
+    if series.dtype.is_numeric() or series.dtype == nw.Boolean:
+        return False
+    texts = [t for t in to_text(series) if t is not None]
+    return bool(texts) and all(_DATE.match(t) and _day(t) is not None for t in texts)
+
+
+def to_days(series: nw.Series[Any]) -> NDArray[np.float64]:
+    """Dates as days since 1970, NaN where a cell is empty."""
+    days = [None if t is None else _day(t) for t in to_text(series)]
+    return np.array([np.nan if d is None else d for d in days], dtype=float)
+
+
+def _day(text: str) -> float | None:
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError:
+        return None
+    return (moment.replace(tzinfo=None) - datetime(1970, 1, 1)) / timedelta(days=1)
 
 
 def to_ids(texts: Sequence[str]) -> NDArray[Any]:

@@ -1,4 +1,4 @@
-"""Real times onto visit slots: which slot a record belongs to."""
+"""Real times onto visit slots: which slot a record belongs to, and which slots there could be."""
 
 from __future__ import annotations
 
@@ -57,3 +57,35 @@ def place_on_grid(
     slots = np.where(times < starts[0], -1, slots)
     last = grid_end(grid, snap) if end is None else end
     return np.where(times >= last, len(starts), slots).astype(np.int64)
+
+
+def usual_times(times: NDArray[np.float64], codes: NDArray[np.int64]) -> list[float]:
+    """A grid for irregular times: the median of the first, second, third ... record, rounded.
+
+    As many slots as a quarter of the subjects have records. It begins no later than the first
+    record, so that nothing lies before it.
+
+    Example:
+        >>> times = np.array([0.0, 0.48, 1.03, 0.0, 0.51, 0.98, 0.0, 0.53])
+        >>> usual_times(times, np.array([0, 0, 0, 1, 1, 1, 2, 2]))
+        [0.0, 0.5, 1.0]
+    """
+    known = np.flatnonzero(~np.isnan(times) & (codes >= 0))
+    order = known[np.lexsort((times[known], codes[known]))]
+    starts = np.r_[True, np.diff(codes[order]) != 0]
+    rank = np.arange(order.size) - np.flatnonzero(starts)[np.cumsum(starts) - 1]
+    enough = max(1, int(starts.sum()) // 4)
+    medians = []
+    for k in range(int(rank.max(initial=0)) + 1):
+        here = times[order[rank == k]]
+        if here.size < enough:
+            break
+        medians.append(float(np.median(here)))
+    gap = float(np.diff(medians).min()) if len(medians) > 1 else 1.0
+    decimals = int(np.clip(np.ceil(-np.log10(max(gap, 1e-6))), 0, 6))
+    grid = sorted({round(m, decimals) for m in medians})
+    lowest = float(times[known].min())
+    if lowest < grid[0]:
+        scale = 10.0**decimals
+        grid[0] = float(np.floor(lowest * scale) / scale)
+    return grid

@@ -42,6 +42,8 @@ class Report:
 
     problems: list[Problem] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
+    #: How messages call the schema; its file name once that is known.
+    schema: str = "schema"
 
     def add(self, where: str, what: str, remedy: str = "", kind: Kind = "data") -> None:
         """Remember a problem."""
@@ -77,4 +79,5 @@ def enumerate_some(items: Sequence[str] | Iterable[str], shown: int = _SHOWN) ->
     """
     items = list(items)
     rest = len(items) - shown
-    return ", ".join(items[:shown]) + (f" and {rest} more" if rest > 0 else "")
+    separator = "; " if any("," in item for item in items) else ", "
+    return separator.join(items[:shown]) + (f" and {rest} more" if rest > 0 else "")

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from nocta.cohort.columns import factorize, to_text
+from nocta.cohort.columns import factorize, is_dated, to_days, to_text
 from nocta.cohort.grid import grid_end, place_on_grid
 from nocta.cohort.problems import Report, enumerate_some
 from nocta.cohort.schema import Schema
@@ -16,6 +16,8 @@ from nocta.cohort.validate import read_numbers
 
 #: More slots than this are a calendar, not a visit schedule.
 MOST_SLOTS = 1000
+#: Units in which dates can be counted.
+DAYS_IN = {"days": 1.0, "weeks": 7.0, "months": 30.4375, "years": 365.25}
 
 
 @dataclass(frozen=True)
@@ -44,7 +46,7 @@ def read_subjects(source: Source, schema: Schema, report: Report) -> Source:
     if empty:
         report.add(
             f"{source.name}, column '{schema.subject}'",
-            f"the subject is empty in {len(empty)} row(s): {enumerate_some(empty)}.",
+            f"no subject: {enumerate_some(empty)}.",
             "Say whose row it is, or remove it.",
         )
     return replace(source, subjects=subjects)
@@ -62,11 +64,8 @@ def read_rows(source: Source, schema: Schema, report: Report, *, may_wait: bool 
     codes, names = factorize(source.subjects)
     assert schema.clock is not None
     column = f"{source.name}, column '{schema.clock}'"
-    numbers = read_numbers(source, schema.clock, schema, report, kind="time")
-    times = numbers.values
+    times, blank = _read_clock(source, schema, codes, column, report)
     if not may_wait:
-        blank = np.isnan(times)
-        blank[[*numbers.wrong, *numbers.infinite]] = False
         _report_blank(source, codes, names, blank, column, report)
     known = ~np.isnan(times)
     if schema.visit is not None:
@@ -80,6 +79,32 @@ def read_rows(source: Source, schema: Schema, report: Report, *, may_wait: bool 
     order = np.flatnonzero(inside)
     order = order[np.lexsort((times[order], codes[order]))]
     return Rows(names, codes, slots, order, n_slots)
+
+
+def _read_clock(
+    source: Source, schema: Schema, codes: NDArray[np.int64], column: str, report: Report
+) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
+    """When every row was recorded, NaN where that is unknown, and which cells are empty."""
+    assert schema.clock is not None
+    cells = source.frame[schema.clock]
+    if schema.visit is not None or not is_dated(cells):
+        numbers = read_numbers(source, schema.clock, schema, report, kind="time")
+        blank = np.isnan(numbers.values)
+        blank[[*numbers.wrong, *numbers.infinite]] = False
+        return numbers.values, blank
+    days = to_days(cells)
+    if schema.time_unit not in DAYS_IN:
+        report.add(
+            column,
+            f"it holds dates, and time_unit is {schema.time_unit!r}.",
+            f"Set time_unit to one of {', '.join(DAYS_IN)}; times then count from each "
+            "subject's first row.",
+            "time",
+        )
+        return np.full(len(days), np.nan), np.isnan(days)
+    first = np.full(codes.max(initial=-1) + 2, np.inf)
+    np.fmin.at(first, codes, days)  # the last entry collects rows without a subject
+    return (days - first[codes]) / DAYS_IN[schema.time_unit], np.isnan(days)
 
 
 def _slots_of_visits(
@@ -142,7 +167,7 @@ def _report_early(
     if places:
         report.add(
             column,
-            f"{len(places)} row(s) lie before the first slot, {first:g}: {enumerate_some(places)}.",
+            f"before the first slot ({first:g}): {enumerate_some(places)}.",
             "Start the slots earlier, or remove the rows.",
             "time",
         )
@@ -160,8 +185,7 @@ def _report_late(
     if places:
         report.add(
             column,
-            f"{len(places)} row(s) lie after the last of {schema.n_visits} visits: "
-            f"{enumerate_some(places)}.",
+            f"after the last of {schema.n_visits} visits: {enumerate_some(places)}.",
             "Raise n_visits, or remove the rows.",
             "time",
         )
@@ -181,7 +205,7 @@ def _report_blank(
     if never:
         report.add(
             column,
-            f"{len(never)} subject(s) have no visit: {enumerate_some(never)}.",
+            f"subjects with no visit: {enumerate_some(never)}.",
             "Say when their rows were recorded, or remove them.",
             "time",
         )
@@ -191,7 +215,7 @@ def _report_blank(
     if places:
         report.add(
             column,
-            f"it is empty in {len(places)} row(s): {enumerate_some(places)}.",
+            f"no visit: {enumerate_some(places)}.",
             "Say when they were recorded, or remove them.",
             "time",
         )
@@ -214,7 +238,7 @@ def _report_duplicates(
     if pairs:
         report.add(
             column,
-            f"{len(pairs)} subject-visit row(s) are there twice: {enumerate_some(pairs)}.",
+            f"the same subject and visit twice: {enumerate_some(pairs)}.",
             "Keep one row per subject and visit.",
             "time",
         )
@@ -235,7 +259,7 @@ def _report_absent(
     if gone and schema.visit is None:
         report.add(
             column,
-            f"{len(gone)} subject(s) have no visit on the grid, all their rows lie after its end: "
+            "subjects with no visit on the grid (all lie after its end): "
             f"{enumerate_some([names[c] for c in gone])}.",
             "Extend grid or end, or remove them.",
             "time",

@@ -58,11 +58,11 @@ class Schema(_Part):
         visit: Column with the slot number; or give `time` and `grid`.
         first_visit: What the first slot is called in the `visit` column.
         n_visits: Number of slots; by default as many as the table has.
-        time: Column with real times, placed on `grid`.
+        time: Column with real times, placed on `grid`; dates count from the subject's first row.
         grid: Time of every slot, increasing.
         snap: Which slot a time belongs to: the `"nearest"`, or the last one `"before"` it.
         end: Records at or after this time are left out.
-        time_unit: Unit of the times, for axis labels.
+        time_unit: Unit of the times, for axis labels; for dates `days`, `weeks`, `months`, `years`.
         label: Column with the class; empty cells are unlabelled.
         classes: The classes in their order; by default those of the table, sorted.
         context: Columns that are free and known from the start.

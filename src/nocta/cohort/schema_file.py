@@ -49,13 +49,14 @@ def load_schema(source: str | Path | Schema | Mapping[str, Any], report: Report)
     against the rest; `None` where there is nothing to check against.
     """
     if isinstance(source, Schema):
-        _check_rules(source, "schema", report)
+        _check_rules(source, report)
         return source
     if isinstance(source, Mapping):
-        return _parse(source, "schema", report)
+        return _parse(source, report)
     path = Path(source)
+    report.schema = path.name
     try:
-        return _parse(tomllib.loads(path.read_text("utf-8")), path.name, report)
+        return _parse(tomllib.loads(path.read_text("utf-8")), report)
     except OSError as error:
         report.add(str(path), f"the schema cannot be read ({error.strerror}).", "Check the path.")
     except UnicodeDecodeError:
@@ -65,16 +66,16 @@ def load_schema(source: str | Path | Schema | Mapping[str, Any], report: Report)
     return None
 
 
-def _parse(source: Mapping[str, Any], where: str, report: Report) -> Schema | None:
+def _parse(source: Mapping[str, Any], report: Report) -> Schema | None:
     data = deepcopy(dict(source))
     for _ in range(100):  # every round mends at least one mistake; a sound file takes one
         try:
             schema = Schema.model_validate(data)
         except ValidationError as error:
             for path in _places(error, data):
-                _report_and_mend(data, path, where, report)
+                _report_and_mend(data, path, report)
         else:
-            _check_rules(schema, where, report)
+            _check_rules(schema, report)
             return schema
     return None
 
@@ -103,11 +104,9 @@ def _known_keys(path: tuple[str, ...]) -> list[str] | None:
     return list(VisitFee.model_fields) if path[0] == "visit_fee" else None
 
 
-def _report_and_mend(
-    data: dict[str, Any], path: tuple[str, ...], where: str, report: Report
-) -> None:
+def _report_and_mend(data: dict[str, Any], path: tuple[str, ...], report: Report) -> None:
     *tables, key = path
-    place = f"{where}, [{'.'.join(tables)}]" if tables else where
+    place = f"{report.schema}, [{'.'.join(tables)}]" if tables else report.schema
     kind: Kind = "cost" if key in ("cost", "fee") else "data"
     parent = data
     for table in tables:
@@ -130,8 +129,9 @@ def _report_and_mend(
         parent[key] = deepcopy(_PLACEHOLDERS[key])
 
 
-def _check_rules(schema: Schema, where: str, report: Report) -> None:
+def _check_rules(schema: Schema, report: Report) -> None:
     """What one value alone cannot tell."""
+    where = report.schema
     _check_clock(schema, where, report)
     used = {column for _, column in schema.columns_by_role()}
     for column in schema.categories:

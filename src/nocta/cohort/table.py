@@ -94,7 +94,9 @@ def table_name(table: Any) -> str:
 def _cohort(source: Source, schema: Schema, report: Report) -> Cohort | None:
     check_columns(source, schema, report)
     if schema.label is None:
-        report.add("schema", "it does not say which column is the label.", 'Add label = "...".')
+        report.add(
+            report.schema, "it does not say which column is the label.", 'Add label = "...".'
+        )
     if not len(source):
         report.add(source.name, "the table has no rows.", "Give it one row per subject and visit.")
         read_catalog(schema, None, report)
@@ -165,7 +167,7 @@ def read_catalog(schema: Schema, rows: Rows | None, report: Report) -> Catalog |
     except DataError as error:
         for line in str(error).splitlines():
             kind: Kind = "cost" if "cost" in line or "fee" in line else "data"
-            report.add("schema", line, kind=kind)
+            report.add(report.schema, line, kind=kind)
     return None
 
 
@@ -190,8 +192,8 @@ def _check_groups(groups: list[str] | None, parts: list[str] | None, report: Rep
     torn = [f"{g} ({' and '.join(sorted(p))})" for g, p in seen.items() if len(p) > 1]
     if torn:
         report.add(
-            "schema, split",
-            f"{len(torn)} group(s) lie in more than one part: {enumerate_some(torn)}.",
+            f"{report.schema}, split",
+            f"groups in more than one part: {enumerate_some(torn)}.",
             "Put every subject of a group into the same part.",
         )
 

@@ -38,12 +38,12 @@ def check_columns(
     for column, roles in uses.items():
         if len(roles) > 1 and len({r.partition(".")[0] for r in roles}) > 1:
             what = " and as ".join(roles)
-            report.add("schema", f"column '{column}' is used as {what}.", "Use it once.")
+            report.add(report.schema, f"column '{column}' is used as {what}.", "Use it once.")
         hint = did_you_mean(column, unused) or did_you_mean(column, present)
         required = not optional or {"subject", "visit", "time"} & set(roles)
         if column not in present and (required or did_you_mean(column, unused)):
             report.add(
-                f"schema, {roles[0]}",
+                f"{report.schema}, {roles[0]}",
                 f"{source.name} has no column '{column}'.{hint}",
                 "" if hint else f"Its columns are: {enumerate_some(source.columns, 20)}.",
             )
@@ -79,7 +79,7 @@ def read_numbers(
         what = "not a number" if categories is None else "not in its [categories]"
         report.add(
             where,
-            f"{len(wrong)} value(s) are {what}: {enumerate_some(places)}.",
+            f"{what}: {enumerate_some(places)}.",
             _remedy(next(iter(wrong.values())), categories),
             kind,
         )
@@ -87,7 +87,7 @@ def read_numbers(
         places = [source.place_of(row) for row in numbers.infinite]
         report.add(
             where,
-            f"{len(places)} value(s) are infinite or too large: {enumerate_some(places)}.",
+            f"infinite or too large: {enumerate_some(places)}.",
             "Give a finite number, or leave the cell empty.",
             kind,
         )
@@ -103,7 +103,7 @@ def _remedy(text: str, categories: list[str] | None) -> str:
     if re.match(r"[<>]=?\s*\d", text):
         return "Replace a limit by a number."
     if re.match(r"\d{4}-\d{2}-\d{2}|\d{1,2}[./]\d{1,2}[./]\d{2,4}", text):
-        return "Replace dates by the time since the subject's first visit."
+        return "Write every date as YYYY-MM-DD, or give the time since the first visit."
     return (
         "Correct them, leave the cells empty, or, if the column is text, list its values "
         "under [categories]."
@@ -143,8 +143,7 @@ def _report_mixed_labels(
         places = [f"'{texts[i]}' ({source.place_of(i)})" for i in few]
         report.add(
             where,
-            f"the label changes type: {other} in {len(rows) - len(few)} row(s), {kind} in "
-            f"{len(few)}: {enumerate_some(places)}.",
+            f"the label changes type: mostly {other}, but {kind} here: {enumerate_some(places)}.",
             "Use one kind of class throughout.",
         )
     broken = [i for i in numeric if "." in (texts[i] or "") or "e" in (texts[i] or "").lower()]
@@ -152,7 +151,7 @@ def _report_mixed_labels(
         places = [f"{texts[i]} ({source.place_of(i)})" for i in broken]
         report.add(
             where,
-            f"{len(broken)} label(s) are no whole number: {enumerate_some(places)}.",
+            f"labels that are no whole number: {enumerate_some(places)}.",
             "Labels are classes; cut a continuous outcome into ranges.",
         )
 
@@ -189,8 +188,8 @@ def check_classes(train: Cohort, other: Cohort, part: str = "the other part") ->
         subjects = [str(s) for s in other.subjects[here.any(axis=1)]]
         report.add(
             f"{part}, class '{other.classes[index]}'",
-            f"it has {int(here.sum())} label(s) of subject(s) {enumerate_some(subjects)}, "
-            "but training data never has it.",
+            f"it occurs {int(here.sum())} times (subject {enumerate_some(subjects)}), "
+            "but never in the training data.",
             "Merge it with another class, or split with another seed.",
         )
     if report.problems:

@@ -1,0 +1,68 @@
+"""`nocta init`: draft a schema from a long table."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from nocta.cli.data import table_stem
+
+
+def init(
+    data: Annotated[
+        Path,
+        typer.Argument(
+            metavar="DATA",
+            help="A CSV or Parquet file, one row per subject and visit.",
+            show_default=False,
+        ),
+    ],
+    costs: Annotated[
+        Path | None,
+        typer.Option(
+            help="Price list: a CSV with columns feature, cost and perhaps group.",
+            show_default=False,
+        ),
+    ] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(help="Where to write it; schema.toml beside DATA by default."),
+    ] = None,
+    force: Annotated[bool, typer.Option("--force", help="Replace a file that is there.")] = False,
+) -> None:
+    """Draft schema.toml from a long table.
+
+    Guesses subject, visit or time, label, free context and features, and says what it is
+    unsure of. Fill in the costs, then `nocta describe DATA` shows the cohort.
+    """
+    from nocta.cohort.draft import draft_schema
+    from nocta.exceptions import ConfigError, DataFileMissing
+
+    for path in (data, costs):
+        if path is not None and not path.is_file():
+            raise DataFileMissing(f"There is no file '{path}'.")
+    target = out or _target(data)
+    if target.exists() and not force:
+        raise ConfigError(
+            f"'{target}' is there already. Add --force to replace it, or --out to write elsewhere."
+        )
+    draft = draft_schema(data, costs)
+    target.write_text(draft.text, encoding="utf-8")
+    typer.echo(f"Wrote {target}.")
+    if draft.unsure:
+        typer.echo("Please check:")
+        for doubt in draft.unsure:
+            typer.echo(f"  - {doubt}")
+    if draft.readable:
+        typer.echo(f"As it stands it reads: {draft.check}")
+    else:
+        typer.echo(f"As it stands it does not read yet. {draft.check}")
+    typer.echo(f"Next: `nocta describe {data}`.")
+
+
+def _target(data: Path) -> Path:
+    """The schema this table already has, else `schema.toml` beside it."""
+    own = data.with_name(f"{table_stem(data)}.schema.toml")
+    return own if own.exists() else data.with_name("schema.toml")

@@ -1,0 +1,294 @@
+"""Guess what the columns of a long table mean from their names and from what they hold."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nocta.cohort.columns import factorize, is_dated, is_number, to_days, to_numbers, to_text
+from nocta.cohort.grid import usual_times
+from nocta.cohort.source import Source
+
+_NUMBER = r"([_ ]?(id|no|nr|num|number|index|code))?"
+_SUBJECT = r"(subject|patient|participant|person|client|user|rid|ptid|pid|mrn|id)" + _NUMBER
+_VISIT = r"(visit|slot|wave|session|time[_ ]?point|exam|follow[_ ]?up|t)" + _NUMBER
+_TIME = r"(.*[_ ])?(time|years?|months?|weeks?|days?|hours?|date|elapsed)([_ ].*)?"
+_LABEL = (
+    r"(label|target|outcome|class|diagnosis|dx|stage|status|y|event|progression|response|death"
+    r"|died)([_ ].*)?"
+)
+_SPLIT_NAMES = {"train", "training", "val", "valid", "validation", "dev", "test", "holdout"}
+_UNITS = ("years", "months", "weeks", "days", "hours")
+MOST_CLASSES = 20
+
+
+@dataclass(frozen=True)
+class Column:
+    """What can be seen of one column.
+
+    Args:
+        name: Its name.
+        texts: Its cells, `None` where empty.
+        numbers: Its cells as numbers, NaN elsewhere; days for dates.
+        numeric: Whether every cell that is not empty is a number or a date.
+        dated: Whether it holds dates.
+    """
+
+    name: str
+    texts: list[str | None]
+    numbers: NDArray[np.float64]
+    numeric: bool
+    dated: bool
+
+    @property
+    def values(self) -> set[str]:
+        return {t for t in self.texts if t is not None}
+
+    def matches(self, pattern: str) -> bool:
+        return re.fullmatch(pattern, self.name.lower()) is not None
+
+    @property
+    def whole(self) -> bool:
+        known = self.numbers[~np.isnan(self.numbers)]
+        return self.numeric and not self.dated and bool((known % 1 == 0).all())
+
+
+@dataclass
+class Guess:
+    """The meaning of every column, and what the guess is unsure of."""
+
+    subject: str | None = None
+    visit: str | None = None
+    first_visit: int = 0
+    time: str | None = None
+    time_unit: str | None = None
+    grid: list[float] = field(default_factory=list)
+    label: str | None = None
+    split: str | None = None
+    context: list[str] = field(default_factory=list)
+    features: list[str] = field(default_factory=list)
+    first_only: list[str] = field(default_factory=list)
+    categories: dict[str, list[str]] = field(default_factory=dict)
+    ignored: dict[str, str] = field(default_factory=dict)
+    unsure: list[str] = field(default_factory=list)
+
+
+def look_at(source: Source) -> list[Column]:
+    """Read every named column for guessing."""
+    columns = []
+    for name in source.columns:
+        if not name:
+            continue
+        series = source.frame[name]
+        dated = is_dated(series)
+        numbers = to_numbers(series)
+        columns.append(
+            Column(
+                name=name,
+                texts=to_text(series),
+                numbers=to_days(series) if dated else numbers.values,
+                numeric=dated or not numbers.wrong,
+                dated=dated,
+            )
+        )
+    return columns
+
+
+def guess_columns(columns: list[Column]) -> Guess:
+    """Tell subject, visit or time, label, split, context and features apart."""
+    guess = Guess()
+    left = {c.name: c for c in columns}
+    subject = _guess_subject(columns, guess)
+    if subject is None:
+        return guess
+    guess.subject = left.pop(subject.name).name
+    codes, _ = factorize(subject.texts)
+    clock = _guess_clock(left.values(), codes, guess)
+    if clock is not None:
+        left.pop(clock.name)
+    for column in list(left.values()):
+        if column.values and {v.lower() for v in column.values} <= _SPLIT_NAMES:
+            guess.split = left.pop(column.name).name
+            break
+    label = _guess_label(left.values(), codes, guess)
+    if label is not None:
+        guess.label = left.pop(label.name).name
+    for column in left.values():
+        _guess_role(column, codes, clock, guess)
+    _guess_panels([left[name] for name in guess.features], guess)
+    return guess
+
+
+def _guess_subject(columns: list[Column], guess: Guess) -> Column | None:
+    """A named identifier that repeats; else the first column that repeats and is never empty."""
+    repeats = [
+        c
+        for c in columns
+        if None not in c.texts and 1 < len(c.values) < len(c.texts) and not c.dated
+    ]
+    named = [c for c in repeats if c.matches(_SUBJECT)]
+    if named:
+        if len(named) > 1:
+            others = ", ".join(f"'{c.name}'" for c in named[1:])
+            guess.unsure.append(f"subject: '{named[0].name}', though {others} could be it too.")
+        return named[0]
+    whole = [c for c in repeats if not c.numeric or c.whole]
+    if not whole:
+        return None
+    guess.unsure.append(
+        f"subject: no column is called so; '{whole[0].name}' is the first that repeats."
+    )
+    return whole[0]
+
+
+def _guess_clock(
+    columns: Iterable[Column], codes: NDArray[np.int64], guess: Guess
+) -> Column | None:
+    """The column that tells a subject's rows apart, by name where there are several."""
+    ordering = [c for c in columns if c.numeric and _distinct_within(c.numbers, codes)]
+    ranked = [c for c in ordering if c.matches(_VISIT)]
+    ranked += [c for c in ordering if c.matches(_TIME) and c not in ranked]
+    if not ranked and ordering:
+        ranked = [ordering[0]]
+        guess.unsure.append(
+            f"visit: no column is called so; '{ranked[0].name}' tells the rows of a subject apart."
+        )
+    if not ranked:
+        return None
+    clock = ranked[0]
+    if len(ranked) > 1:
+        others = ", ".join(f"'{c.name}'" for c in ranked[1:])
+        guess.unsure.append(f"visit: '{clock.name}', though {others} could be it too.")
+    known = clock.numbers[~np.isnan(clock.numbers)]
+    distinct = np.unique(known)
+    if clock.whole and distinct[0] in (0, 1) and distinct[-1] - distinct[0] < 2 * distinct.size:
+        guess.visit, guess.first_visit = clock.name, int(distinct[0])
+        return clock
+    guess.time = clock.name
+    _guess_grid(clock, codes, guess)
+    return clock
+
+
+def _guess_grid(clock: Column, codes: NDArray[np.int64], guess: Guess) -> None:
+    times = clock.numbers
+    lower = clock.name.lower()
+    guess.time_unit = next(
+        (u for u in _UNITS if u in lower or re.search(rf"\b{u[:-1]}\b", lower)), None
+    )
+    if clock.dated:
+        first = np.full(codes.max() + 1, np.inf)
+        np.fmin.at(first, codes, times)
+        times = times - first[codes]
+        guess.time_unit = "days"
+        guess.unsure.append(f"time: '{clock.name}' holds dates; they count from the first row.")
+    distinct = np.unique(times[~np.isnan(times)])
+    guess.grid = distinct.tolist() if distinct.size <= 30 else usual_times(times, codes)
+    guess.unsure.append(
+        f"grid: {[round(g, 4) for g in guess.grid]} are "
+        + ("the times that occur." if distinct.size <= 30 else "the usual times of the visits.")
+        + " Put your own schedule there."
+    )
+
+
+def _guess_label(
+    columns: Iterable[Column], codes: NDArray[np.int64], guess: Guess
+) -> Column | None:
+    """A named outcome with few classes; else the last column with few classes."""
+    few = [c for c in columns if 2 <= len(c.values) <= MOST_CLASSES and (not c.numeric or c.whole)]
+    named = [c for c in few if c.matches(_LABEL)]
+    if named:
+        if len(named) > 1:
+            others = ", ".join(f"'{c.name}'" for c in named[1:])
+            guess.unsure.append(f"label: '{named[0].name}', though {others} could be it too.")
+        return named[0]
+    if few:
+        varying = [c for c in few if not _constant_within(c, codes)] or few
+        guess.unsure.append(
+            f"label: no column is called so; '{varying[-1].name}' is the last with few classes."
+        )
+        return varying[-1]
+    return None
+
+
+def _guess_role(
+    column: Column, codes: NDArray[np.int64], clock: Column | None, guess: Guess
+) -> None:
+    name = column.name
+    if not column.values:
+        guess.ignored[name] = "empty"
+        return
+    if column.dated:
+        guess.ignored[name] = "dates"
+        return
+    if not column.numeric:
+        numbers = sum(is_number(t) for t in column.texts if t is not None)
+        if len(column.values) > MOST_CLASSES and not numbers:
+            guess.ignored[name] = f"text of {len(column.values)} different kinds"
+            return
+        if not numbers:
+            guess.categories[name] = sorted(column.values)
+            guess.unsure.append(f"categories: the order of '{name}' is alphabetical.")
+        else:
+            guess.unsure.append(f"features: '{name}' is mostly numbers but holds text too.")
+    if clock is not None and _only_at_first(column, codes, clock.numbers):
+        guess.features.append(name)
+        guess.first_only.append(name)
+        guess.unsure.append(
+            f"features: '{name}' is recorded at first visits only; if it is free, make it context."
+        )
+    elif _constant_within(column, codes):
+        guess.context.append(name)
+    else:
+        guess.features.append(name)
+
+
+def _guess_panels(features: list[Column], guess: Guess) -> None:
+    """Point out columns that are empty in exactly the same rows: one test may give them all."""
+    together = defaultdict(list)
+    for column in features:
+        recorded = tuple(t is not None for t in column.texts)
+        if not all(recorded) and column.name not in guess.first_only:
+            together[recorded].append(column.name)
+    for names in together.values():
+        if len(names) > 1:
+            guess.unsure.append(
+                f"features: {', '.join(names)} are always recorded together; if one test gives "
+                "them all, list them as the columns of one feature."
+            )
+
+
+def _distinct_within(numbers: NDArray[np.float64], codes: NDArray[np.int64]) -> bool:
+    """Whether no subject has the same number twice, few cells are empty, and subjects differ."""
+    known = ~np.isnan(numbers)
+    if known.mean() < 0.9 or np.unique(numbers[known]).size < 2:
+        return False
+    pairs = np.stack([codes[known].astype(float), numbers[known]], axis=1)
+    # A few doubled rows are the user's mistakes to be told about, not a reason to look elsewhere.
+    return len(np.unique(pairs, axis=0)) >= 0.98 * len(pairs)
+
+
+def _constant_within(column: Column, codes: NDArray[np.int64]) -> bool:
+    """Whether every subject has one value, and some have it in more than one row."""
+    seen: dict[int, str] = {}
+    repeated = False
+    for code, text in zip(codes.tolist(), column.texts, strict=True):
+        if text is None:
+            continue
+        repeated = repeated or code in seen
+        if seen.setdefault(code, text) != text:
+            return False
+    return repeated
+
+
+def _only_at_first(column: Column, codes: NDArray[np.int64], times: NDArray[np.float64]) -> bool:
+    """Whether it is recorded in no row but each subject's first, and subjects have several."""
+    first = np.full(codes.max() + 1, np.inf)
+    np.fmin.at(first, codes, times)
+    later = times > first[codes]
+    recorded = np.array([t is not None for t in column.texts])
+    return bool(later.any()) and not bool((recorded & later).any())
