@@ -1,0 +1,1 @@
+"""Figures: matplotlib, ready for print, readable in grey and when small."""

@@ -1,0 +1,218 @@
+"""Cost against quality of several methods, with the optimum and the paper's rows where known."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from nocta.evaluation.frontier import Frontier
+from nocta.evaluation.metrics import check_metric
+from nocta.exceptions import DataError
+from nocta.plots.style import GREY, PAGE, house_style, legend_order, method_style
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+METRIC_LABELS = {
+    "accuracy": "accuracy",
+    "ap": "average precision",
+    "roc_auc": "ROC AUC",
+    "cross_entropy": "cross-entropy (nats)",
+    "brier": "Brier score",
+    "calibration_error": "calibration error",
+    "tail_loss": "loss of the worst tenth (nats)",
+}
+
+
+@dataclass(frozen=True)
+class Curve:
+    """One method, averaged over its seeds.
+
+    Args:
+        costs: `(k,)` mean cost of each operating point.
+        qualities: `(k,)` mean quality.
+        cost_errors: `(k,)` standard errors over seeds; zero with one seed.
+        quality_errors: `(k,)` the same for the quality.
+    """
+
+    costs: NDArray[np.float64]
+    qualities: NDArray[np.float64]
+    cost_errors: NDArray[np.float64]
+    quality_errors: NDArray[np.float64]
+
+
+def mean_curve(frontiers: Sequence[Frontier]) -> Curve:
+    """Average the frontiers of several seeds into one.
+
+    Where every seed has as many points, the k-th of each are averaged. Otherwise the frontiers
+    are compared at ten costs that all of them cover.
+    """
+    usable = [f for f in frontiers if len(f)]
+    if not usable:
+        raise DataError("There is no operating point at which the metric is defined.")
+    if len({len(f) for f in usable}) == 1:
+        costs, qualities = (
+            np.stack([f.costs for f in usable]),
+            np.stack([f.qualities for f in usable]),
+        )
+    else:
+        low = max(float(f.costs[0]) for f in usable)
+        high = min(float(f.costs[-1]) for f in usable)
+        grid = np.linspace(low, max(low, high), 10 if high > low else 1)
+        costs = np.tile(grid, (len(usable), 1))
+        qualities = np.stack([f.at(grid) for f in usable])
+    return Curve(
+        costs.mean(axis=0),
+        qualities.mean(axis=0),
+        _standard_error(costs),
+        _standard_error(qualities),
+    )
+
+
+def frontier_figure(
+    results: pd.DataFrame,
+    metric: str = "accuracy",
+    *,
+    optimum: ArrayLike | None = None,
+    paper: pd.DataFrame | None = None,
+    title: str | None = None,
+    currency: str = "",
+    size: tuple[float, float] = (PAGE, 3.4),
+    legend: Literal["right", "below"] = "right",
+) -> Figure:
+    """Draw the trade-off of every method in a table of results.
+
+    Args:
+        results: Rows as in results.csv; `method`, `seed`, `cost` and the metric are used. Each
+            method is averaged over seeds and drawn with a band of one standard error. With a
+            single seed the band is what the columns `low` and `high` say, where they are given.
+        metric: What to draw over cost.
+        optimum: `(k, 2)` cost and quality of the exact optimum, where it is known.
+        paper: Published rows with columns `method`, `cost` and the metric: hollow markers.
+        title: Above the axes.
+        currency: Unit of the cost, for the axis.
+        size: In inches.
+        legend: Where it stands; below suits a narrow figure.
+    """
+    from matplotlib.figure import Figure
+
+    check_metric(metric)
+    missing = [c for c in ("method", "seed", "cost", metric) if c not in results.columns]
+    if missing:
+        raise DataError(f"The results have no column {', '.join(map(repr, missing))}.")
+    with house_style():
+        figure = Figure(figsize=size, layout="constrained")
+        axes = figure.subplots()
+        if optimum is not None:
+            _draw_optimum(axes, np.asarray(optimum, dtype=float), float(results["cost"].max()))
+        for i, name in enumerate(legend_order(list(dict.fromkeys(results["method"])))):
+            _draw_method(axes, name, i, results[results["method"] == name], metric)
+        if paper is not None and len(paper):
+            _draw_paper(axes, paper, metric)
+        unit = f" ({currency})" if currency else ""
+        axes.set_xlabel(f"mean acquisition cost per subject{unit}")
+        axes.set_ylabel(METRIC_LABELS[metric])
+        axes.set_xlim(left=min(0.0, axes.get_xlim()[0]))
+        if title:
+            axes.set_title(title, loc="left")
+        if size[0] < PAGE * 0.75:
+            figure.legend(loc="outside lower center", ncols=2)
+        else:
+            if legend == "right":
+            figure.legend(loc="outside right upper")
+        else:
+            figure.legend(loc="outside lower center", ncols=2)
+    return figure
+
+
+def _draw_method(axes: Axes, name: str, position: int, rows: pd.DataFrame, metric: str) -> None:
+    style = method_style(name, position)
+    seeds = [
+        Frontier(group["cost"].to_numpy(), group[metric].to_numpy(), metric)
+        for _, group in rows.groupby("seed")
+    ]
+    if not any(len(f) for f in seeds):
+        return
+    curve = mean_curve(seeds)
+    look: dict[str, Any] = {
+        "color": style.color,
+        "marker": style.marker,
+        "linestyle": style.line,
+        "markeredgewidth": 1.0 if style.marker in "x+12" else 0.4,
+        "zorder": 3,
+    }
+    if style.marker not in "x+12":
+        look["markeredgecolor"] = "white"
+    axes.plot(curve.costs, curve.qualities, label=style.label, **look)
+    if len(curve.costs) > 1:
+        low, high = (curve.qualities + s * curve.quality_errors for s in (-1, 1))
+        if len(seeds) == 1 and {"low", "high"} <= set(rows):
+            low, high = rows.sort_values("cost")[["low", "high"]].to_numpy(float).T
+        axes.fill_between(curve.costs, low, high, color=style.color, alpha=0.18, linewidth=0)
+    axes.errorbar(
+        curve.costs,
+        curve.qualities,
+        xerr=curve.cost_errors,
+        yerr=curve.quality_errors,
+        fmt="none",
+        ecolor=style.color,
+        elinewidth=0.7,
+        zorder=2,
+    )
+
+
+def _draw_optimum(axes: Axes, points: NDArray[np.float64], reach: float) -> None:
+    """The curve, flat after its last point, and above it what no policy can do."""
+    cost, quality = points[np.argsort(points[:, 0])].T
+    if reach > cost[-1]:
+        cost, quality = np.append(cost, reach), np.append(quality, quality[-1])
+    axes.plot(cost, quality, color="black", linewidth=1.6, label="optimum (exact)", zorder=2)
+    axes.fill_between(cost, quality, quality.max(), color=GREY, alpha=0.10, linewidth=0, zorder=0)
+    axes.annotate(
+        "out of reach",
+        (cost[0], quality.max()),
+        xytext=(4, -4),
+        textcoords="offset points",
+        va="top",
+        color=GREY,
+        fontsize=7,
+        fontstyle="italic",
+    )
+
+
+def _draw_paper(axes: Axes, paper: pd.DataFrame, metric: str) -> None:
+    """Hollow markers in the colour of the method; the legend explains them once."""
+    for i, (name, rows) in enumerate(paper.groupby("method", sort=False)):
+        style = method_style(str(name), i)
+        hollow = {"x": "o", "+": "o"}.get(style.marker, style.marker)
+        axes.plot(
+            rows["cost"],
+            rows[metric],
+            linestyle="none",
+            marker=hollow,
+            markerfacecolor="white",
+            markeredgecolor=style.color,
+            markeredgewidth=0.9,
+            zorder=4,
+        )
+    axes.plot(
+        [],
+        [],
+        linestyle="none",
+        marker="o",
+        markerfacecolor="white",
+        markeredgecolor=GREY,
+        label="hollow: as published",
+    )
+
+
+def _standard_error(table: NDArray[np.float64]) -> NDArray[np.float64]:
+    if len(table) < 2:
+        return np.zeros(table.shape[1])
+    return np.asarray(table.std(axis=0, ddof=1) / np.sqrt(len(table)))

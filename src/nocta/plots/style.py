@@ -1,0 +1,113 @@
+"""One look for every figure: fonts, axes, and a fixed colour, marker and line per method.
+
+Colours are those of Okabe and Ito, which colour-blind readers can tell apart; marker and line
+style alone tell methods apart in grey.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+#: Width in inches of one and of two text columns.
+COLUMN, PAGE = 3.5, 7.0
+GREY = "#6e6e6e"
+INK = "#222222"
+
+
+@dataclass(frozen=True)
+class MethodStyle:
+    """How one method is drawn."""
+
+    label: str
+    color: str
+    marker: str
+    line: Any = "-"
+
+
+#: In the order of the legend: ours, the paper's baselines, the reference policies.
+METHOD_STYLES: dict[str, MethodStyle] = {
+    "nocta-ensemble": MethodStyle("NOCTA ensemble", "#000000", "*", "-"),
+    "nocta-contrastive": MethodStyle("NOCTA contrastive", "#D55E00", "o", "-"),
+    "nocta-amortized": MethodStyle("NOCTA amortized", "#0072B2", "s", "-"),
+    "asac": MethodStyle("ASAC", "#009E73", "^", (0, (5, 1.5))),
+    "ras": MethodStyle("RAS", "#CC79A7", "v", (0, (5, 1.5))),
+    "as": MethodStyle("AS", "#CC79A7", "<", (0, (2, 1))),
+    "dime": MethodStyle("DIME", "#56B4E9", "D", (0, (5, 1.5))),
+    "difa": MethodStyle("DiFA", "#E69F00", "P", (0, (5, 1.5))),
+    "static": MethodStyle("static subset", "#4d4d4d", "X", (0, (3, 1, 1, 1))),
+    "periodic": MethodStyle("periodic", "#7f7f7f", "h", (0, (3, 1, 1, 1))),
+    "random": MethodStyle("random", "#9a9a9a", ">", (0, (1, 1.2))),
+    "first-visit": MethodStyle("first visit", "#7f7f7f", "d", (0, (1, 1.2))),
+    "nothing": MethodStyle("nothing", "#333333", "x", "none"),
+    "everything": MethodStyle("everything", "#333333", "+", "none"),
+}
+_SPARE_COLORS = ("#882255", "#117733", "#332288", "#AA4499", "#999933")
+_SPARE_MARKERS = ("p", "H", "8", "1", "2")
+
+_RC: dict[Any, Any] = {
+    "font.size": 8,
+    "axes.titlesize": 8.5,
+    "axes.labelsize": 8,
+    "legend.fontsize": 7,
+    "xtick.labelsize": 7,
+    "ytick.labelsize": 7,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.edgecolor": INK,
+    "axes.linewidth": 0.6,
+    "axes.labelcolor": INK,
+    "text.color": INK,
+    "xtick.color": INK,
+    "ytick.color": INK,
+    "xtick.major.width": 0.6,
+    "ytick.major.width": 0.6,
+    "axes.grid": True,
+    "axes.axisbelow": True,
+    "grid.color": "#e4e4e4",
+    "grid.linewidth": 0.5,
+    "lines.linewidth": 1.2,
+    "lines.markersize": 4,
+    "legend.frameon": False,
+    "legend.handlelength": 2.6,
+    "pdf.fonttype": 42,
+    "svg.fonttype": "none",
+    "svg.hashsalt": "nocta",
+}
+
+
+def method_style(name: str, position: int = 0) -> MethodStyle:
+    """The style of a method; one that is not known gets a spare one by its position."""
+    if name in METHOD_STYLES:
+        return METHOD_STYLES[name]
+    i = position % len(_SPARE_COLORS)
+    return MethodStyle(name, _SPARE_COLORS[i], _SPARE_MARKERS[i], "-.")
+
+
+def legend_order(names: list[str]) -> list[str]:
+    """Known methods in their fixed order, then the others as they come."""
+    known = [name for name in METHOD_STYLES if name in names]
+    return known + [name for name in names if name not in METHOD_STYLES]
+
+
+@contextmanager
+def house_style() -> Iterator[None]:
+    """Draw inside this, and nothing outside is changed."""
+    import matplotlib as mpl
+
+    with mpl.rc_context(_RC):
+        yield
+
+
+def save_figure(figure: Any, path: str | Path, dpi: int = 200) -> Path:
+    """Write a figure; the ending decides the format (.png, .svg, .pdf)."""
+    path = Path(path)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    # No date inside, so that the same data give the same file.
+    metadata = {".svg": {"Date": None}, ".pdf": {"CreationDate": None}}.get(path.suffix, {})
+    with house_style():
+        figure.savefig(path, dpi=dpi, bbox_inches="tight", metadata=metadata)
+    return path
