@@ -78,7 +78,10 @@ def read(path: Path, wanted: Sequence[str], key: Sequence[str], log: LoadLog) ->
     )  # fmt: skip
     raw.columns = [names[i] for i in sorted(chosen)]
     log.read(path)
-    table = raw.apply(to_code)
+    # Few distinct texts stand for many cells: translate each once.
+    cell, texts = pd.factorize(raw.to_numpy(dtype=object).ravel(), use_na_sentinel=False)
+    codes = to_code(pd.Series(texts)).to_numpy(float)[cell].reshape(raw.shape)
+    table = pd.DataFrame(codes, columns=raw.columns)
     table = table[table[list(key)].notna().all(axis=1)]
     return table.astype({k: int for k in key}).set_index(list(key))
 

@@ -88,8 +88,10 @@ def get(name: str) -> Dataset:
     """The entry of a data set: card, loader, options, default split."""
     known = _discover()
     if name not in known:
+        family = [f"'{k}'" for k in known if k.startswith(f"{name}-")]
+        hint = f" Did you mean {' or '.join(family)}?" if family else did_you_mean(name, known)
         raise ConfigError(
-            f"There is no data set '{name}'.{did_you_mean(name, known)} "
+            f"There is no data set '{name}'.{hint} "
             f"Known are: {', '.join(sorted(known))}. `nocta datasets` describes them; a table of "
             f"your own is given by its path."
         )

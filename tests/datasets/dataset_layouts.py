@@ -1,0 +1,152 @@
+"""Small files in the layouts users download, made up from scratch: no row is anybody's record."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from nocta.datasets._oai_files import VISITS
+from nocta.datasets.physionet2019 import CONTEXT as SEPSIS_CONTEXT
+from nocta.datasets.physionet2019 import MEASUREMENTS as SEPSIS_MEASUREMENTS
+
+# -- PhysioNet ---------------------------------------------------------------------------
+
+
+def write_record(folder: Path, record: int, lines: Sequence[str], died: int = 0) -> None:
+    """One stay of PhysioNet 2012 in set a, with its outcome."""
+    (folder / "set-a").mkdir(parents=True, exist_ok=True)
+    head = ["Time,Parameter,Value", f"00:00,RecordID,{record}"]
+    about = ["00:00,Age,60", "00:00,Gender,1", "00:00,Height,-1", "00:00,ICUType,3"]
+    (folder / f"set-a/{record}.txt").write_text("\n".join([*head, *about, *lines]) + "\n")
+    outcomes = folder / "Outcomes-a.txt"
+    if not outcomes.exists():
+        outcomes.write_text("RecordID,SAPS-I,SOFA,Length_of_stay,Survival,In-hospital_death\n")
+    with outcomes.open("a") as stream:
+        stream.write(f"{record},6,1,5,-1,{died}\n")
+
+
+def write_psv(folder: Path, name: str, hours: Sequence[Mapping[str, float]]) -> None:
+    """One stay of PhysioNet 2019; every hour gives the columns that were measured."""
+    columns = [*(m.name for m in SEPSIS_MEASUREMENTS), *SEPSIS_CONTEXT, "ICULOS", "SepsisLabel"]
+    frame = pd.DataFrame(list(hours)).reindex(columns=columns)
+    folder.mkdir(parents=True, exist_ok=True)
+    frame.to_csv(folder / f"{name}.psv", sep="|", index=False, na_rep="NaN")
+
+
+# -- ADNI --------------------------------------------------------------------------------
+
+ADNI_COLUMNS = (
+    "RID PTID VISCODE EXAMDATE DX_bl AGE FDG AV45 ABETA Hippocampus Entorhinal DX FDG_bl "
+    "Hippocampus_bl Month M"
+).split()
+
+
+def adni_row(rid: int, viscode: str, dx: str = "", **values: object) -> dict[str, object]:
+    """One visit; what is not given is blank."""
+    month = 0 if viscode == "bl" else viscode.removeprefix("m").lstrip("0")
+    bl = {"DX_bl": "LMCI", "FDG_bl": 9.99, "Hippocampus_bl": 9999, "AGE": 70.5}
+    return {
+        "RID": rid, "PTID": f"011_S_{rid:04d}", "VISCODE": viscode, "DX": dx,
+        "Month": month, "M": month, **bl, **values,
+    }  # fmt: skip
+
+
+def write_adni(file: Path, rows: Sequence[Mapping[str, object]], drop: Sequence[str] = ()) -> Path:
+    """`ADNIMERGE` or `TADPOLE` from visits."""
+    file.parent.mkdir(parents=True, exist_ok=True)
+    columns = [c for c in ADNI_COLUMNS if c not in drop]
+    pd.DataFrame(list(rows)).reindex(columns=columns).to_csv(file, index=False)
+    return file
+
+
+def complete_patient(rid: int, dx: str = "CN", n_visits: int = 3) -> list[dict[str, object]]:
+    """A patient whom no filter removes."""
+    codes = ["bl", *(f"m{m:02d}" for m in range(6, 6 * n_visits, 6))]
+    values = {"FDG": 1.2, "AV45": 1.1, "Hippocampus": 7000, "Entorhinal": 3500}
+    return [adni_row(rid, code, dx, **values) for code in codes]
+
+
+# -- OAI ---------------------------------------------------------------------------------
+
+
+def _write_pipe(file: Path, frame: pd.DataFrame, upper: bool) -> None:
+    file.parent.mkdir(parents=True, exist_ok=True)
+    frame.columns = [c.upper() if upper else c.lower() for c in frame.columns]
+    frame.to_csv(file, sep="|", index=False)
+
+
+def _coded(values: np.ndarray, texts: Mapping[int, str], verbose: bool) -> list[str]:
+    """`1: Yes` at the first visits, 1 at the later ones."""
+    return [f"{v}: {texts[int(v)]}" if verbose else str(v) for v in values]
+
+
+def write_oai(folder: Path, n_patients: int = 12, upper: bool = True, seed: int = 0) -> Path:
+    """A whole download: rosters, clinical files, X-ray readings of two projects.
+
+    The pain of the right knee is `id % 8` at every visit, that of the left knee is missing at
+    visit 01. The grade of the right knee is `id % 5`, that of the left `(id + 1) % 5`.
+    Readings of project 22 hold absurd values and must be passed over.
+    """
+    rng = np.random.default_rng(seed)
+    ids = np.arange(9_000_001, 9_000_001 + n_patients)
+    case = str.upper if upper else str.lower
+    yes = {0: "No", 1: "Yes"}
+    sexes = rng.integers(1, 3, n_patients)
+    roster = pd.DataFrame({"id": ids})
+    roster["p02sex"] = _coded(sexes, {1: "Male", 2: "Female"}, True)
+    roster["p02race"] = "1: White or Caucasian"
+    roster["p02hisp"] = "0: No"
+    roster["v00site"] = rng.choice(list("ABCDE"), n_patients)
+    roster["v00cohort"] = "1: Progression"
+    _write_pipe(folder / f"General_ASCII/{case('Enrollees')}.txt", roster, upper)
+    people = pd.DataFrame({"id": ids, "v00age": 60, "v00edcv": "3: College graduate"})
+    people["v00income"] = ".: Missing Form/Incomplete Workbook"
+    people.loc[0, "v00income"] = "4: $50K to < $100K"
+    people["v00maritst"], people["v00cemploy"] = "1: Married", "2: Works for pay"
+    _write_pipe(folder / f"General_ASCII/{case('SubjectChar00')}.txt", people, upper)
+    for visit in VISITS:
+        verbose = visit in ("00", "01")
+        first = visit == "00"
+        table = pd.DataFrame({"id": ids})
+        table[f"v{visit}pase"] = 100 + int(visit)
+        table[f"v{visit}hspss"], table[f"v{visit}hsmss"] = 50.5, 55.5
+        if visit != "05":  # not every question is asked at every visit
+            table[f"v{visit}bpsys"], table[f"v{visit}bpdias"] = 120, 80
+        table["p01bmi" if first else f"v{visit}bmi"] = 27.5
+        for side in "lr":
+            hurt = rng.integers(0, 2, n_patients)
+            table[f"p01inj{side}" if first else f"v{visit}inj{side}12"] = _coded(hurt, yes, verbose)
+            name = f"p01ksurg{side}" if first else f"v{visit}ksrg{side}12"
+            table[name] = _coded(1 - hurt, yes, verbose)
+            table[f"v{visit}koospain{side}"] = 77
+        table[f"v{visit}womkpr"] = ids % 8
+        table[f"v{visit}womkpl"] = ".: Missing Form/Incomplete Workbook" if visit == "01" else "2"
+        clinical = folder / "AllClinical_ASCII"
+        _write_pipe(clinical / f"{case('AllClinical')}{visit}.txt", table, upper)
+        _write_xrays(folder / "X-Ray Image Assessments_ASCII", visit, ids, case, upper, verbose)
+    return folder
+
+
+def _write_xrays(
+    folder: Path, visit: str, ids: np.ndarray, case: object, upper: bool, verbose: bool
+) -> None:
+    late = VISITS[visit] > 48
+    widths, grades = [], []
+    for patient in ids:
+        for side in (1, 2):
+            project = (42 if patient % 2 else 37) if late else 15
+            text = {1: "1: Right", 2: "2: Left"}[side] if verbose else str(side)
+            key = {"id": patient, "side": text}
+            width = {f"v{visit}ljsw{x}": f"{x / 200 + side:.3f}" for x in range(700, 901, 25)}
+            width[f"v{visit}mcmjsw"] = "4.25"
+            widths.append({**key, "readprj": 22, **dict.fromkeys(width, "99")})
+            widths.append({**key, "readprj": project, **width})
+            grade = (patient + side - 1) % 5
+            shown = f"{grade}: grade" if verbose else str(grade)
+            grades.append({**key, "readprj": 22, f"v{visit}xrkl": "4", f"v{visit}xrjsm": "3"})
+            grades.append({**key, "readprj": project, f"v{visit}xrkl": shown})
+    _write_pipe(folder / f"kxr_qjsw_duryea{visit}.txt", pd.DataFrame(widths), upper)
+    _write_pipe(folder / f"kxr_sq_bu{visit}.txt", pd.DataFrame(grades), upper)

@@ -1,0 +1,64 @@
+"""`nocta datasets` from the user's side."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from dataset_layouts import adni_row, complete_patient, write_adni
+from typer.testing import CliRunner, Result
+
+from nocta import datasets
+from nocta.cli.app import app
+
+
+def nocta(*arguments: str) -> Result:
+    """Run the command and keep what it printed."""
+    return CliRunner().invoke(app, list(arguments), env={"COLUMNS": "120"})
+
+
+def test_list_names_every_data_set() -> None:
+    result = nocta("datasets")
+    assert result.exit_code == 0
+    for name in datasets.names():
+        assert name in result.output
+    for word in ("LGPL", "data-use", "download", "request"):
+        assert word in result.output
+
+
+@pytest.mark.parametrize("name", datasets.names())
+def test_card_is_shown(name: str) -> None:
+    result = nocta("datasets", name)
+    assert result.exit_code == 0
+    for word in ("Licence", "Cite", "Label rule", "Prices", "Known traps"):
+        assert word in result.output
+
+
+def test_load_prints_the_report(tmp_path: Path) -> None:
+    write_adni(tmp_path / "ADNIMERGE.csv", [*complete_patient(1), adni_row(1, "m03", "CN")])
+    result = nocta("datasets", "adni", "--path", str(tmp_path), "-o", "min_labels=2")
+    assert result.exit_code == 0
+    assert "subjects  1" in result.output
+    assert "1 visits: not a multiple of 6 months" in result.output
+
+
+def test_missing_files_exit_with_two() -> None:
+    result = nocta("datasets", "oai-klg", "--load")
+    assert result.exit_code == 2
+    assert "https://nda.nih.gov/oai/" in result.output
+    assert "Traceback" not in result.output
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("pbc",), "Did you mean 'pbc-event' or 'pbc-stage'"),
+        (("--load",), "need the NAME"),
+        (("adni", "-o", "min_labels"), "KEY=VALUE"),
+        (("adni", "-o", "min_label=3"), "Did you mean 'min_labels'"),
+    ],
+)
+def test_wrong_input_is_explained(arguments: tuple[str, ...], message: str) -> None:
+    result = nocta("datasets", *arguments)
+    assert result.exit_code == 2
+    assert message in result.output

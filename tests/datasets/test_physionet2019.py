@@ -1,0 +1,86 @@
+"""PhysioNet 2019 on made-up hours."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from dataset_layouts import write_psv
+
+from nocta import datasets
+from nocta.exceptions import ConfigError, DataError, DataFileMissing
+
+ABOUT = {"Age": 70.0, "Gender": 1, "Unit1": 1, "Unit2": 0, "HospAdmTime": -3.5}
+
+
+def hour(i: int, label: int = 0, **values: float) -> dict[str, float]:
+    return {**ABOUT, "ICULOS": i, "SepsisLabel": label, **values}
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    hours = [hour(i, label=int(i == 12), HR=80 + i) for i in range(1, 19)]
+    write_psv(tmp_path / "training_setA", "p000001", hours)
+    write_psv(tmp_path / "training_setB", "p100001", [hour(i) for i in range(1, 60)])
+    return tmp_path
+
+
+def test_hours_fall_into_slots_of_eight(folder: Path) -> None:
+    cohort = datasets.load("physionet2019", path=folder)
+    assert cohort.subjects.tolist() == ["p000001", "p100001"]
+    assert cohort.values.shape == (2, 6, 34)
+    heart = cohort.values[0, :, cohort.catalog.columns.index("HR")]
+    assert heart[:3].tolist() == [84.5, 92.5, 97.5]  # medians of hours 1-8, 9-16, 17-18
+    assert cohort.visits.tolist() == [[True] * 3 + [False] * 3, [True] * 6]
+
+
+def test_any_positive_hour_makes_the_slot_positive(folder: Path) -> None:
+    cohort = datasets.load("physionet2019", path=folder)
+    assert cohort.labels[0].tolist() == [0, 1, 0, -1, -1, -1]
+    assert cohort.labels[1].tolist() == [0] * 6
+
+
+def test_sets_are_a_fixed_split(folder: Path) -> None:
+    cohort = datasets.load("physionet2019", path=folder)
+    assert cohort.fixed_split is not None
+    assert cohort.fixed_split.tolist() == ["training_setA", "training_setB"]
+    np.testing.assert_allclose(cohort.context[0], list(ABOUT.values()))
+
+
+def test_grid_is_configurable_and_late_hours_counted(folder: Path) -> None:
+    cohort, report = datasets.load_with_report(
+        "physionet2019", path=folder, slot_hours=4, n_slots=3
+    )
+    assert cohort.labels[0].tolist() == [0, 0, 1]
+    assert cohort.slot_times == (4.0, 8.0, 12.0)
+    assert f"{6 + 47} hours: after the first 12 of the stay" in str(report)
+
+
+def test_time_itself_is_no_feature(folder: Path) -> None:
+    catalog = datasets.load("physionet2019", path=folder).catalog
+    assert not {"ICULOS", "SepsisLabel"} & {*catalog.columns, *catalog.context}
+
+
+def test_batches_do_not_change_the_result(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from nocta.datasets import _files, physionet2019
+
+    whole = datasets.load("physionet2019", path=folder)
+    monkeypatch.setattr(physionet2019, "stacked", lambda *args: _files.stacked(*args, batch_size=1))
+    np.testing.assert_array_equal(datasets.load("physionet2019", path=folder).values, whole.values)
+
+
+def test_foreign_file_is_named(folder: Path) -> None:
+    (folder / "training_setA/p000002.psv").write_text("HR|SepsisLabel\n80|0\n")
+    with pytest.raises(DataError, match=r"p000002\.psv' begins with 'HR\|SepsisLabel'"):
+        datasets.load("physionet2019", path=folder)
+
+
+def test_empty_folder_asks_for_the_files(tmp_path: Path) -> None:
+    with pytest.raises(DataFileMissing, match="training_setA"):
+        datasets.load("physionet2019", path=tmp_path)
+
+
+def test_impossible_grid_is_refused(folder: Path) -> None:
+    with pytest.raises(ConfigError, match="slot_hours is 0"):
+        datasets.load("physionet2019", path=folder, slot_hours=0)
