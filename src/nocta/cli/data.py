@@ -28,6 +28,14 @@ SchemaOption = Annotated[
         show_default=False,
     ),
 ]
+PathOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--path",
+        help="Folder or file with the downloaded data of a built-in data set.",
+        show_default=False,
+    ),
+]
 
 
 def is_table(data: str) -> bool:
@@ -65,28 +73,48 @@ def table_stem(path: Path) -> str:
 
 
 def load_data(data: str, schema: Path | None = None, **options: Any) -> Cohort:
-    """The cohort that `DATA` names.
+    """The cohort that `DATA` names; what was left out on the way goes to the error stream.
 
     Args:
         data: Name of a built-in data set, or path of a table.
         schema: Schema of a table; looked for beside it by default.
-        options: Passed on to the loader of a built-in data set (`seed`, `root`, ...).
+        options: Passed on to the loader of a built-in data set (`path`, `seed`, ...); those
+            that are `None` are not.
     """
+    cohort, notes = load_with_notes(data, schema, **options)
+    for note in notes:
+        typer.echo(f"Note: {note}", err=True)
+    return cohort
+
+
+def load_with_notes(
+    data: str, schema: Path | None = None, **options: Any
+) -> tuple[Cohort, tuple[str, ...]]:
+    """Like `load_data`, with what was left out and decided on the way."""
+    options = {name: value for name, value in options.items() if value is not None}
     if is_table(data):
-        from nocta.cohort.cohort import Cohort
-        from nocta.exceptions import DataFileMissing
+        return _load_table(Path(data), schema, options)
+    from nocta import datasets
+    from nocta.exceptions import ConfigError
 
-        if not Path(data).is_file():
-            raise DataFileMissing(f"There is no file '{data}'.")
-        return Cohort.from_table(Path(data), find_schema(data, schema))
     if schema is not None:
-        from nocta.exceptions import ConfigError
-
         raise ConfigError(
             f"--schema belongs to a table file; '{data}' names a built-in data set, which has "
             f"its own. If '{data}' is a file, write its path in full."
         )
-    from nocta import datasets
+    cohort, report = datasets.load_with_report(data, **options)
+    return cohort, (*(f"left out {d}" for d in report.dropped), *report.notes)
 
-    cohort: Cohort = datasets.load(data, **options)
-    return cohort
+
+def _load_table(
+    path: Path, schema: Path | None, options: dict[str, Any]
+) -> tuple[Cohort, tuple[str, ...]]:
+    from nocta.cohort.table import read_table
+    from nocta.exceptions import ConfigError, DataFileMissing
+
+    if options.get("path") is not None:
+        raise ConfigError(f"--path belongs to a built-in data set; '{path}' is a table of its own.")
+    if not path.is_file():
+        raise DataFileMissing(f"There is no file '{path}'.")
+    reading = read_table(path, find_schema(path, schema))
+    return reading.cohort, reading.notes

@@ -1,0 +1,53 @@
+"""`nocta describe`: the data card of a cohort."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from nocta.cli.data import DataArgument, PathOption, SchemaOption, load_with_notes
+
+
+def describe(
+    data: DataArgument,
+    schema: SchemaOption = None,
+    path: PathOption = None,
+    out: Annotated[
+        Path | None, typer.Option(help="Write the card (Markdown) here.", show_default=False)
+    ] = None,
+    figure: Annotated[
+        Path | None,
+        typer.Option(help="Write a figure here: .png, .pdf or .svg.", show_default=False),
+    ] = None,
+) -> None:
+    """Show the data card of a cohort, with a figure.
+
+    Subjects, visits, missing values, class balance per visit, and costs.
+    """
+    from nocta.cohort.summary import CohortSummary
+
+    if figure is not None:
+        _check_format(figure)
+    cohort, notes = load_with_notes(data, schema, path=path)
+    summary = CohortSummary.of(cohort, notes)
+    card = summary.to_markdown()
+    typer.echo(card, nl=False)
+    if out is not None:
+        out.parent.mkdir(parents=True, exist_ok=True)
+        out.write_text(card, encoding="utf-8")
+        typer.echo(f"Wrote {out}.", err=True)
+    if figure is not None:
+        from nocta.plots.describe import cohort_figure
+        from nocta.plots.style import save_figure
+
+        save_figure(cohort_figure(summary), figure)
+        typer.echo(f"Wrote {figure}.", err=True)
+
+
+def _check_format(path: Path) -> None:
+    from nocta.exceptions import ConfigError
+
+    if path.suffix.lower() not in (".png", ".pdf", ".svg"):
+        raise ConfigError(f"'{path}' is no figure; end its name in .png, .pdf or .svg.")
