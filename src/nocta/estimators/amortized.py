@@ -1,0 +1,254 @@
+"""NOCT-Amortized: a network that predicts the loss of a plan from what is known now.
+
+Paper: section 3.5, equations 7 to 9, with the loss-only target of appendix B.3. This is the
+`default` preset's form: an encoder reads what was acquired up to `t`, a decoder then walks over
+the plan and gives the expected loss at every later time. Plans that share a prefix share its
+computation, and cost enters only when plans are ranked. The published form, one number from a
+plain network, is `nocta.estimators.amortized_mlp`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple, Self
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from nocta.cohort.cohort import Cohort
+from nocta.estimators.base import SequentialEstimator
+from nocta.estimators.targets import LossTargets
+from nocta.exceptions import NotFittedError
+from nocta.objective import PlanningLoss
+from nocta.plans.sample import random_requests
+from nocta.policies.base import Observation
+from nocta.predictors.encoding import EncodedCohort, InputEncoder
+from nocta.predictors.training import TrainingConfig, TrainingLog, train
+
+#: The losses every fit learns to predict; a policy plans with either.
+LOSSES: tuple[PlanningLoss, ...] = ("cross-entropy", "error")
+#: Draws, for training subjects, what is asked for `(b, L, M)` and the first slot `(b,)` after
+#: which that no longer depends on values seen later: only from there on it counts as a plan.
+Requests = Callable[
+    [NDArray[np.int64], np.random.Generator], tuple[NDArray[np.bool_], NDArray[np.int64]]
+]
+
+
+class PlanNet(nn.Module):
+    """One recurrent unit that first reads what was acquired, then what is planned."""
+
+    def __init__(self, width: int, slot_width: int, n_features: int, hidden: int, dropout: float):
+        super().__init__()
+        self.read = nn.Linear(width, hidden)
+        self.plan = nn.Linear(n_features + width - slot_width, hidden)
+        self.cell = nn.GRU(hidden, hidden, batch_first=True)
+        self.drop = nn.Dropout(dropout)
+        self.head = nn.Sequential(
+            nn.Linear(hidden, hidden), nn.ReLU(), nn.Linear(hidden, len(LOSSES))
+        )
+
+    def forward(self, history: Tensor, plan: Tensor, planned: Tensor) -> Tensor:
+        """Expected losses at every slot, `(n, s, L, n_losses)`; they mean something after `t`.
+
+        Args:
+            history: `(n, L, width)` inputs of what was acquired.
+            plan: `(n, L, n_features + frame)` what is planned, beside slot and context.
+            planned: `(n, s, L)` booleans, true after the current slot of each start.
+        """
+        mode = planned[..., None]
+        steps = torch.where(mode, self.plan(plan)[:, None], self.read(history)[:, None])
+        out, _ = self.cell(self.drop(F.relu(steps.flatten(0, 1))))
+        return self.losses(out.view(*steps.shape))
+
+    def encode(self, history: Tensor) -> Tensor:
+        """State after every slot of the history, `(n, L, hidden)`."""
+        out, _ = self.cell(F.relu(self.read(history)))
+        return out  # type: ignore[no-any-return]
+
+    def advance(self, state: Tensor, plan: Tensor) -> Tensor:
+        """One planned slot further, `(rows, hidden)`."""
+        cell = self.cell
+        weights = (cell.weight_ih_l0, cell.weight_hh_l0, cell.bias_ih_l0, cell.bias_hh_l0)
+        return torch.gru_cell(F.relu(self.plan(plan)), state, *weights)
+
+    def losses(self, state: Tensor) -> Tensor:
+        """Expected losses at the slot the state has reached, `(..., n_losses)`."""
+        return self.head(self.drop(state))  # type: ignore[no-any-return]
+
+
+class PlanState(NamedTuple):
+    """Where the recurrent unit stands after a prefix, and the frame it goes on with."""
+
+    hidden: Tensor  # (n, q, hidden)
+    frame: Tensor  # (n, L, frame): slot and context
+
+
+class AmortizedEstimator(BaseEstimator, SequentialEstimator):  # type: ignore[misc]
+    """Predicts the expected loss of any plan, time by time, in one pass.
+
+    Choose it when decisions must be quick. One fit serves every cost weight and budget, and
+    both planning losses.
+
+    Args:
+        hidden: Units of encoder and decoder.
+        dropout: On the encoder's inputs and the head's.
+        n_starts: Current times drawn per subject and step of training.
+        training: Length and pace.
+        loss: Which loss plans are scored by; may be changed after the fit.
+        seed: Same seed, same network.
+    """
+
+    def __init__(
+        self,
+        hidden: int = 64,
+        dropout: float = 0.0,
+        n_starts: int = 3,
+        training: TrainingConfig = TrainingConfig(epochs=120),  # noqa: B008 - frozen
+        loss: PlanningLoss = "cross-entropy",
+        seed: int = 0,
+    ) -> None:
+        self.hidden = hidden
+        self.dropout = dropout
+        self.n_starts = n_starts
+        self.training = training
+        self.loss = loss
+        self.seed = seed
+
+    def fit(
+        self,
+        train_cohort: Cohort,
+        train_targets: LossTargets,
+        val_cohort: Cohort,
+        val_targets: LossTargets,
+        *,
+        requests: Requests | None = None,
+        warm_start: bool = False,
+        progress: bool = False,
+    ) -> Self:
+        """Regress the losses of training subjects under random requests cut at random times.
+
+        Args:
+            train_cohort: Subjects to learn from.
+            train_targets: Their losses under any request.
+            val_cohort: Subjects that decide when to stop.
+            val_targets: Their losses.
+            requests: What is asked for of the training subjects; random sets by default.
+            warm_start: Continue from the present weights.
+            progress: Show a bar.
+        """
+        catalog = train_cohort.catalog
+        rng = np.random.default_rng(self.seed)
+        with torch.random.fork_rng():
+            torch.manual_seed(self.seed)
+            if not (warm_start and hasattr(self, "net_")):
+                self.encoder_ = InputEncoder().fit(train_cohort)
+                self.net_ = self._build()
+            self._train(
+                EncodedCohort(self.encoder_, train_cohort),
+                train_targets,
+                EncodedCohort(self.encoder_, val_cohort),
+                val_targets,
+                requests or random_plans(catalog.open_slots),
+                rng,
+                progress,
+            )
+        return self
+
+    def _build(self) -> PlanNet:
+        e = self.encoder_
+        return PlanNet(e.width, e.slot_width, e.n_features_, self.hidden, self.dropout)
+
+    def _train(
+        self,
+        data: EncodedCohort,
+        targets: LossTargets,
+        val_data: EncodedCohort,
+        val_targets: LossTargets,
+        requests: Requests,
+        rng: np.random.Generator,
+        progress: bool,
+    ) -> None:
+        val_rng = np.random.default_rng(self.seed + 1)
+        val_index = np.arange(len(val_data))
+        val_asked = random_requests(len(val_data), np.ones(val_data.recorded.shape[1:], bool), val_rng)
+        val_losses = val_targets(val_index, val_asked)
+        val_starts = self._draw_starts(np.full(len(val_index), -1), val_rng)
+
+        def batch_loss(index: NDArray[np.int64]) -> Tensor:
+            asked, earliest = requests(index, rng)
+            starts = self._draw_starts(earliest, rng)
+            return self._regression_loss(data, index, asked, targets(index, asked), starts)
+
+        def validation_loss() -> float:
+            return float(
+                self._regression_loss(val_data, val_index, val_asked, val_losses, val_starts)
+            )
+
+        self.log_ = train(
+            self.net_,
+            len(data),
+            batch_loss,
+            validation_loss,
+            self.training,
+            rng,
+            description="amortized estimator",
+            progress=progress,
+        )
+
+    def _draw_starts(
+        self, earliest: NDArray[np.int64], rng: np.random.Generator
+    ) -> NDArray[np.int64]:
+        last = self.encoder_.n_times_ - 1
+        return rng.integers(earliest[:, None], last, size=(len(earliest), self.n_starts))
+
+    def _regression_loss(
+        self,
+        data: EncodedCohort,
+        index: NDArray[np.int64],
+        asked: NDArray[np.bool_],
+        losses: Tensor,
+        starts: NDArray[np.int64],
+    ) -> Tensor:
+        """Squared error of the expected losses after each start, averaged over times."""
+        planned = torch.arange(asked.shape[1]) > torch.from_numpy(starts)[..., None]  # (b, s, L)
+        plan = torch.cat([torch.from_numpy(asked), data.frame[torch.as_tensor(index)]], dim=2)
+        expected = self.net_(data.inputs(index, asked), plan, planned)
+        error = ((expected - losses[:, None]) ** 2).sum(-1)  # (b, s, L)
+        return (error * planned).sum() / planned.sum().clamp(min=1)
+
+    @torch.no_grad()
+    def start(self, observation: Observation) -> PlanState:
+        if not hasattr(self, "net_"):
+            raise NotFittedError("This estimator is not fitted yet; call `fit` first.")
+        time = int(observation.time[0])
+        inputs = self.encoder_.encode(observation.history)
+        frame = inputs[:, :, self.encoder_.slot_width :]
+        if time < 0:
+            return PlanState(torch.zeros(len(observation), 1, self.hidden), frame)
+        return PlanState(self.net_.encode(inputs[:, : time + 1])[:, -1:], frame)
+
+    @torch.no_grad()
+    def extend(
+        self, state: PlanState, time: int, parents: Tensor, actions: Tensor
+    ) -> tuple[PlanState, Tensor]:
+        n, p = parents.shape
+        parent = state.hidden.gather(1, parents[..., None].expand(-1, -1, self.hidden))
+        frame = state.frame[:, time, None].expand(n, p, -1)
+        plan = torch.cat([actions, frame], dim=2)
+        hidden = self.net_.advance(parent.flatten(0, 1), plan.flatten(0, 1)).view(n, p, -1)
+        return PlanState(hidden, state.frame), self.net_.losses(hidden)[..., LOSSES.index(self.loss)]
+
+
+def random_plans(open_slots: NDArray[np.bool_]) -> Requests:
+    """Random requests that are plans from the very start."""
+
+    def draw(
+        index: NDArray[np.int64], rng: np.random.Generator
+    ) -> tuple[NDArray[np.bool_], NDArray[np.int64]]:
+        return random_requests(len(index), open_slots, rng), np.full(len(index), -1)
+
+    return draw

@@ -1,0 +1,112 @@
+"""Search for the best plan: beam over time, best of a sample, everything where that is small.
+
+Every search returns, for each subject, a plan that is feasible under what is open and what is
+left of the budget. The empty plan is always a candidate.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from nocta.estimators.base import NoctEstimator, SequentialEstimator
+from nocta.plans.space import ActionTable
+from nocta.policies.base import Observation
+
+_INFEASIBLE = 1e9
+
+
+@dataclass(frozen=True)
+class FoundPlans:
+    """The best plans of `n` subjects, best first.
+
+    Args:
+        plans: `(n, r, L, M)` booleans.
+        scores: `(n, r)` estimated NOCT: expected loss-to-go plus weighted cost.
+        stopping: `(n,)` estimated NOCT of acquiring nothing more.
+    """
+
+    plans: NDArray[np.bool_]
+    scores: NDArray[np.float64]
+    stopping: NDArray[np.float64]
+
+    def take(self, index: NDArray[np.int64]) -> FoundPlans:
+        """The plans of the subjects at these positions."""
+        return FoundPlans(self.plans[index], self.scores[index], self.stopping[index])
+
+    @classmethod
+    def concatenate(cls, parts: Sequence[FoundPlans]) -> FoundPlans:
+        """Plans of several batches; where one found fewer, its worst plan is repeated."""
+        most = max(p.scores.shape[1] for p in parts)
+        index = [np.minimum(np.arange(most), p.scores.shape[1] - 1) for p in parts]
+        return cls(
+            np.concatenate([p.plans[:, i] for p, i in zip(parts, index, strict=True)]),
+            np.concatenate([p.scores[:, i] for p, i in zip(parts, index, strict=True)]),
+            np.concatenate([p.stopping for p in parts]),
+        )
+
+
+def beam_search(
+    estimator: SequentialEstimator,
+    observation: Observation,
+    actions: ActionTable,
+    cost_weight: NDArray[np.float64],
+    width: int = 16,
+    n_best: int = 2,
+) -> FoundPlans:
+    """Grow plans slot by slot and keep the `width` best prefixes, the empty one always among them.
+
+    Args:
+        estimator: Gives the expected loss of a prefix at its last slot.
+        observation: Subjects who are all at the same slot.
+        actions: What may be acquired at each slot.
+        cost_weight: `(n,)` what one unit of cost is worth in loss (`alpha`).
+        width: Prefixes kept per subject.
+        n_best: Plans returned per subject.
+    """
+    n, first = len(observation), int(observation.time[0]) + 1
+    open_slots = torch.from_numpy(observation.open_slots)
+    remaining = torch.from_numpy(observation.remaining)
+    weight = torch.from_numpy(cost_weight).float()[:, None, None]
+    state = estimator.start(observation)
+    parents = torch.zeros(n, 1, dtype=torch.long)
+    total, spent = torch.zeros(n, 1), torch.zeros(n, 1, dtype=torch.float64)
+    chosen = torch.zeros(n, 1, actions.n_times, dtype=torch.long)
+    for k in range(first, actions.n_times):
+        subsets = torch.from_numpy(actions.subsets[k])  # (s, M)
+        price = torch.from_numpy(actions.prices[k])
+        charge = torch.from_numpy(actions.charges[k]).float()
+        q, s = parents.shape[1], len(subsets)
+        closed = (subsets & ~open_slots[:, k, None]).any(-1)  # (n, s)
+        bill = spent[:, :, None] + price  # (n, q, s)
+        wrong = closed[:, None] | (bill > remaining[:, None, None] + 1e-9)
+        wide = parents[:, :, None].expand(n, q, s).reshape(n, q * s)
+        act = subsets.expand(n, q, s, -1).reshape(n, q * s, -1)
+        state, loss = estimator.extend(state, k, wide, act)
+        score = total[:, :, None] + loss.view(n, q, s) + weight * charge
+        score = torch.where(wrong, _INFEASIBLE, score).view(n, q * s)
+        rank = score.clone()
+        rank[:, 0] = -_INFEASIBLE  # prefix 0 is the empty one; it stays, and stays first
+        keep = rank.topk(min(width, q * s), largest=False, sorted=True).indices  # (n, w)
+        total, spent = score.gather(1, keep), bill.view(n, q * s).gather(1, keep)
+        chosen = chosen.gather(1, (keep // s)[..., None].expand(-1, -1, actions.n_times)).clone()
+        chosen[:, :, k] = keep % s
+        parents = keep
+    return _found(total, chosen, actions, first, n_best)
+
+
+def _found(
+    total: Tensor, chosen: Tensor, actions: ActionTable, first: int, n_best: int
+) -> FoundPlans:
+    stopping = total[:, 0]
+    best = total.topk(min(n_best, total.shape[1]), largest=False, sorted=True)
+    picked = chosen.gather(1, best.indices[..., None].expand(-1, -1, actions.n_times)).numpy()
+    plans = np.zeros((*picked.shape, actions.subsets[0].shape[1]), dtype=bool)
+    for k in range(first, actions.n_times):
+        plans[:, :, k] = actions.subsets[k][picked[:, :, k]]
+    return FoundPlans(plans, best.values.double().numpy(), stopping.double().numpy())
