@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -84,7 +84,6 @@ def frontier_figure(
     title: str | None = None,
     currency: str = "",
     size: tuple[float, float] = (PAGE, 3.4),
-    legend: Literal["right", "below"] = "right",
 ) -> Figure:
     """Draw the trade-off of every method in a table of results.
 
@@ -98,7 +97,6 @@ def frontier_figure(
         title: Above the axes.
         currency: Unit of the cost, for the axis.
         size: In inches.
-        legend: Where it stands; below suits a narrow figure.
     """
     from matplotlib.figure import Figure
 
@@ -114,7 +112,7 @@ def frontier_figure(
         for i, name in enumerate(legend_order(list(dict.fromkeys(results["method"])))):
             _draw_method(axes, name, i, results[results["method"] == name], metric)
         if paper is not None and len(paper):
-            _draw_paper(axes, paper, metric)
+            _draw_paper(axes, paper, metric, set(results["method"]))
         unit = f" ({currency})" if currency else ""
         axes.set_xlabel(f"mean acquisition cost per subject{unit}")
         axes.set_ylabel(METRIC_LABELS[metric])
@@ -124,10 +122,7 @@ def frontier_figure(
         if size[0] < PAGE * 0.75:
             figure.legend(loc="outside lower center", ncols=2)
         else:
-            if legend == "right":
             figure.legend(loc="outside right upper")
-        else:
-            figure.legend(loc="outside lower center", ncols=2)
     return figure
 
 
@@ -153,7 +148,8 @@ def _draw_method(axes: Axes, name: str, position: int, rows: pd.DataFrame, metri
     if len(curve.costs) > 1:
         low, high = (curve.qualities + s * curve.quality_errors for s in (-1, 1))
         if len(seeds) == 1 and {"low", "high"} <= set(rows):
-            low, high = rows.sort_values("cost")[["low", "high"]].to_numpy(float).T
+            drawn = rows.dropna(subset=[metric]).sort_values(["cost", metric])
+            low, high = drawn[["low", "high"]].to_numpy(float).T
         axes.fill_between(curve.costs, low, high, color=style.color, alpha=0.18, linewidth=0)
     axes.errorbar(
         curve.costs,
@@ -186,30 +182,32 @@ def _draw_optimum(axes: Axes, points: NDArray[np.float64], reach: float) -> None
     )
 
 
-def _draw_paper(axes: Axes, paper: pd.DataFrame, metric: str) -> None:
-    """Hollow markers in the colour of the method; the legend explains them once."""
+def _draw_paper(axes: Axes, paper: pd.DataFrame, metric: str, known: Collection[str]) -> None:
+    """Hollow markers in the colour of the method.
+
+    The legend explains them once for the methods it knows, and by name for the others.
+    """
     for i, (name, rows) in enumerate(paper.groupby("method", sort=False)):
         style = method_style(str(name), i)
-        hollow = {"x": "o", "+": "o"}.get(style.marker, style.marker)
         axes.plot(
             rows["cost"],
             rows[metric],
-            linestyle="none",
-            marker=hollow,
-            markerfacecolor="white",
-            markeredgecolor=style.color,
-            markeredgewidth=0.9,
+            **_hollow(style.marker, style.color),
+            label=None if name in known else f"{style.label} (as published)",
             zorder=4,
         )
-    axes.plot(
-        [],
-        [],
-        linestyle="none",
-        marker="o",
-        markerfacecolor="white",
-        markeredgecolor=GREY,
-        label="hollow: as published",
-    )
+    if any(name in known for name in paper["method"]):
+        axes.plot([], [], **_hollow("o", GREY), label="hollow: as published")
+
+
+def _hollow(marker: str, color: str) -> dict[str, Any]:
+    return {
+        "linestyle": "none",
+        "marker": "o" if marker in "x+" else marker,
+        "markerfacecolor": "white",
+        "markeredgecolor": color,
+        "markeredgewidth": 0.9,
+    }
 
 
 def _standard_error(table: NDArray[np.float64]) -> NDArray[np.float64]:

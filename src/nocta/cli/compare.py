@@ -1,0 +1,166 @@
+"""`nocta compare`: every method, every seed, over its whole trade-off."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from nocta.cli.data import DataArgument, SchemaOption, find_schema, is_table, load_data
+
+if TYPE_CHECKING:
+    from nocta.experiments.compare import Comparison
+
+
+def compare(
+    data: DataArgument,
+    methods: Annotated[
+        str,
+        typer.Option("--methods", help="Names, separated by commas, or `all`.", show_default=False),
+    ],
+    out: Annotated[
+        Path,
+        typer.Option("--out", help="Folder of the results; continued where it stopped."),
+    ],
+    seeds: Annotated[int, typer.Option("--seeds", min=1, help="How many seeds: 0, 1, 2, ...")] = 5,
+    schema: SchemaOption = None,
+    path: Annotated[
+        Path | None,
+        typer.Option("--path", help="Where a data set's own files are.", show_default=False),
+    ] = None,
+    preset: Annotated[
+        str, typer.Option("--preset", help="`default` (recommended) or `paper` (as published).")
+    ] = "default",
+    points: Annotated[
+        int,
+        typer.Option("--points", min=1, help="Operating points per method, chosen on validation."),
+    ] = 10,
+    cost_weights: Annotated[
+        str | None,
+        typer.Option(
+            "--cost-weights",
+            help="Instead of --points, for methods with a cost weight: 0.1,0.3,1.",
+            show_default=False,
+        ),
+    ] = None,
+    budgets: Annotated[
+        str | None,
+        typer.Option(
+            "--budgets",
+            help="Hard limits on what each subject may be charged: 5,10,20.",
+            show_default=False,
+        ),
+    ] = None,
+    availability: Annotated[
+        str,
+        typer.Option(
+            "--availability",
+            help="`on-arrival`, or `known`: the paper's rule, missing slots known beforehand.",
+        ),
+    ] = "on-arrival",
+    predictor: Annotated[
+        str,
+        typer.Option(
+            "--predictor",
+            help="What reference methods acquire for: `learned`, or `bayes` (synthetic only).",
+        ),
+    ] = "learned",
+    split_column: Annotated[
+        str | None,
+        typer.Option(
+            "--split-column",
+            help="Column that assigns subjects to train, val and test.",
+            show_default=False,
+        ),
+    ] = None,
+    fractions: Annotated[
+        str | None,
+        typer.Option(
+            "--fractions",
+            help="Size of train, validation and test; the data set's own by default: .7,.15,.15.",
+            show_default=False,
+        ),
+    ] = None,
+    jobs: Annotated[
+        int | None,
+        typer.Option("--jobs", min=1, help="Processes; one per core by default."),
+    ] = None,
+    quick: Annotated[
+        bool,
+        typer.Option("--quick", help="A rehearsal: few subjects, short training, few points."),
+    ] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", help="Show no progress.")] = False,
+) -> None:
+    """Compare methods over seeds, and write results.csv, figures and report.html.
+
+    The seed decides the split and every training run; synthetic data are drawn with it as well.
+    Run the same command again to continue a comparison that was stopped; methods and seeds may
+    be added to it.
+    """
+    from nocta.experiments.compare import compare as run
+    from nocta.experiments.compare import make_jobs
+    from nocta.experiments.setup import DataSource, Setup
+    from nocta.policies.registry import parse_methods
+
+    load_data(data, schema, path=path)  # what is wrong with it, or was left out, is said here
+    source = DataSource(
+        data=data,
+        schema=str(find_schema(data, schema)) if is_table(data) else None,
+        path=None if path is None else str(path),
+        split_column=split_column,
+        fractions=_numbers("--fractions", fractions) or None,
+    )
+    setup = Setup(
+        source=source,
+        preset=preset,
+        availability=availability,  # type: ignore[arg-type]  # checked by Setup
+        n_points=points,
+        cost_weights=_numbers("--cost-weights", cost_weights),
+        budgets=_numbers("--budgets", budgets),
+        predictor=predictor,  # type: ignore[arg-type]
+    )
+    if quick:
+        setup = setup.rehearsal()
+    wanted = make_jobs(parse_methods(methods), range(seeds))
+    try:
+        comparison = run(setup, wanted, out, n_jobs=jobs, progress=not quiet)
+    except KeyboardInterrupt:
+        typer.echo(
+            f"\nStopped. What is finished is in '{out}'; the same command goes on.", err=True
+        )
+        raise typer.Exit(130) from None
+    _print(comparison)
+    if comparison.failures:
+        raise typer.Exit(1)
+
+
+def _numbers(option: str, text: str | None) -> tuple[float, ...]:
+    """Numbers separated by commas."""
+    if text is None:
+        return ()
+    try:
+        found = tuple(float(part) for part in text.split(",") if part.strip())
+    except ValueError:
+        found = ()
+    if not found:
+        raise typer.BadParameter(
+            f"'{text}' is not a list of numbers such as 0.1,0.3,1", param_hint=option
+        )
+    return found
+
+
+def _print(comparison: Comparison) -> None:
+    from rich.console import Console
+
+    from nocta.report.text import failure_lines, summary_table
+
+    console = Console()
+    if comparison.records:
+        console.print(summary_table(comparison))
+        names = sorted(p.name for p in comparison.directory.iterdir() if p.is_file())
+        written = [n for n in names if n.endswith((".csv", ".png", ".svg", ".html"))]
+        console.print(f"In {comparison.directory}: {', '.join(written)}")
+    errors = Console(stderr=True)
+    for line in failure_lines(comparison):
+        errors.print(line, style="red", markup=False, highlight=False)

@@ -1,0 +1,23 @@
+"""Comparisons: one job is one method at one seed; a sweep runs many, a summary reads them.
+
+`compare` does all of it. The parts, in the order in which data flows: `setup` (what is held
+fixed), `job` (fit, roll out, judge), `store` (files of finished jobs), `sweep` (which jobs are
+left, on how many processes), `results` (results.csv), `summary` (areas, paired differences,
+share of the optimum).
+"""
+
+from nocta.experiments.compare import Comparison, compare
+from nocta.experiments.job import Job
+from nocta.experiments.results import COLUMNS, read_results, write_results
+from nocta.experiments.setup import DataSource, Setup
+
+__all__ = [
+    "COLUMNS",
+    "Comparison",
+    "DataSource",
+    "Job",
+    "Setup",
+    "compare",
+    "read_results",
+    "write_results",
+]

@@ -1,0 +1,69 @@
+"""What the report tells of one roll-out beyond its row: over time, per feature, calibration."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from nocta.cohort.catalog import Catalog
+from nocta.evaluation.bootstrap import bootstrap_bands
+from nocta.evaluation.metrics import reliability
+from nocta.evaluation.rollout import Rollout
+
+VISIT_FEE = "visit fee"
+N_RESAMPLES = 200
+
+
+def describe_rollout(
+    rollout: Rollout, catalog: Catalog, *, metric: str, seed: int
+) -> dict[str, Any]:
+    """Everything of a roll-out that is worth keeping, as plain numbers.
+
+    Args:
+        rollout: What happened.
+        catalog: Prices.
+        metric: The one to look at first; it gets a band.
+        seed: Of the band.
+
+    Returns:
+        `rollout.summary()`, and: `band`, the 95 % interval of `metric` when subjects are drawn
+        anew; `calibration`, the reliability curve; `acquired`, the share of subjects who acquired
+        each feature at each slot; `ledger`, what was spent on what.
+    """
+    labelled = rollout.labels >= 0
+    curve, band = None, None
+    if labelled.any():
+        found = reliability(rollout.labels[labelled], rollout.probabilities[labelled])
+        curve = {
+            "stated": found.stated.tolist(),
+            "observed": found.observed.tolist(),
+            "counts": found.counts.tolist(),
+        }
+    if labelled.any() and len(rollout) > 1:
+        bands = bootstrap_bands([rollout], metric, N_RESAMPLES, seed)
+        band = [float(bands.quality_low[0]), float(bands.quality_high[0])]
+    return {
+        **rollout.summary(),
+        "band": band,
+        "calibration": curve,
+        "acquired": rollout.history.acquired.mean(axis=0).tolist(),
+        "ledger": ledger(rollout, catalog),
+    }
+
+
+def ledger(rollout: Rollout, catalog: Catalog) -> dict[str, float]:
+    """Mean charge per subject for each feature, each group's fee and the visit fee.
+
+    The entries add up to `rollout.cost`.
+    """
+    acquired = rollout.history.acquired
+    per_feature = np.einsum("nlm,lm->m", acquired.astype(float), catalog.costs) / len(rollout)
+    out = dict(zip(catalog.names, per_feature.tolist(), strict=True))
+    groups = zip(catalog.group_fees, catalog.group_members, catalog.group_fee_values, strict=True)
+    for group, members, fee in groups:
+        visits = acquired[..., members].any(axis=2).sum(axis=1).mean()
+        out[f"{group} fee"] = float(fee * visits)
+    if catalog.visit_fee:
+        out[VISIT_FEE] = float(catalog.visit_fee * acquired.any(axis=2).sum(axis=1).mean())
+    return out

@@ -1,0 +1,204 @@
+"""One job: one method at one seed, from the data to rows of results.csv.
+
+A job depends on its `Setup`, its method and its seed and on nothing else, so jobs can run in any
+order, in any process, on any machine, and give the same numbers.
+"""
+
+from __future__ import annotations
+
+import inspect
+import re
+import time as clock
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from nocta.cohort.cohort import Cohort
+from nocta.evaluation.audit import audit
+from nocta.evaluation.rollout import Rollout, rollout
+from nocta.exceptions import ConfigError, did_you_mean
+from nocta.experiments.details import describe_rollout
+from nocta.experiments.operating_points import operating_points
+from nocta.experiments.results import make_row
+from nocta.experiments.setup import Setup
+from nocta.experiments.summary import headline_metric
+from nocta.experiments.versions import versions
+from nocta.policies.method import Method, cost_of_everything
+from nocta.policies.registry import method_class
+from nocta.predictors.base import Predictor
+
+
+@dataclass(frozen=True)
+class Job:
+    """One method at one seed.
+
+    Args:
+        method: Name of the method.
+        seed: Decides the split, every training run, and the draw of data that is drawn.
+        options: Of the method's constructor, where they are not the preset's.
+        label: How the method is called in results; its name by default.
+
+    Example:
+        >>> Job("static", 3).name
+        'static-seed3'
+    """
+
+    method: str
+    seed: int
+    options: Mapping[str, Any] = field(default_factory=dict)
+    label: str = ""
+
+    def __post_init__(self) -> None:
+        if not self.label:
+            object.__setattr__(self, "label", self.method)
+
+    @property
+    def name(self) -> str:
+        """Name of the job's file."""
+        return re.sub(r"[^\w.=-]+", "_", f"{self.label}-seed{self.seed}")
+
+    @property
+    def shares_predictor(self) -> bool:
+        """Whether the method acquires for a predictor it is given."""
+        return method_class(self.method).shares_predictor
+
+
+@dataclass(frozen=True)
+class FittedPredictor:
+    """A predictor and how long it took to fit."""
+
+    predictor: Predictor
+    seconds: float
+
+
+def run_job(
+    setup: Setup, job: Job, shared: FittedPredictor | None = None, *, progress: bool = False
+) -> dict[str, Any]:
+    """Fit the method, roll it out at every operating point, judge and audit it.
+
+    Args:
+        setup: What all jobs of the comparison have in common.
+        job: The method and the seed.
+        shared: The predictor of this seed, for methods that share one.
+        progress: Show bars.
+
+    Returns:
+        Plain data: `job`, `rows` (of results.csv), `details` (one entry per row, for the
+        report), `audit`, `cohort` (names and sizes) and `versions`.
+
+    Raises:
+        LeakageError: The audit found that the policy knew something it never acquired.
+    """
+    started = clock.perf_counter()
+    cohort = setup.source.load(job.seed)
+    train, val, test = setup.source.split(cohort, job.seed)
+    method = build_method(setup, job)
+    fitting = clock.perf_counter()
+    method.fit(
+        train,
+        val,
+        seed=job.seed,
+        predictor=shared.predictor if shared is not None else None,
+        progress=progress,
+    )
+    fit_seconds = clock.perf_counter() - fitting + (shared.seconds if shared is not None else 0.0)
+    settings = operating_points(method, val, setup, job.seed)
+    keys = {
+        "dataset": cohort.name,
+        "method": job.label,
+        "preset": setup.preset,
+        "availability": setup.availability,
+        "seed": job.seed,
+        "split": "test",
+    }
+    metric = headline_metric(cohort.name)
+    rows, details = [], []
+    for setting in settings:
+        outcome = _roll_out(method, setting, test, setup, job.seed)
+        entry = describe_rollout(outcome, test.catalog, metric=metric, seed=job.seed)
+        rows.append(_row(keys, setting, entry, outcome, fit_seconds))
+        details.append(entry)
+    return {
+        "job": {**asdict(job), "options": dict(job.options)},
+        "rows": rows,
+        "details": details,
+        "audit": _audit(method, settings[len(settings) // 2], test, setup, job.seed),
+        "cohort": _describe_cohort(cohort, train, val, test),
+        "versions": versions(),
+        "seconds": clock.perf_counter() - started,
+    }
+
+
+def build_method(setup: Setup, job: Job) -> Method:
+    """The method with its options; preset and quickness reach the methods that know them."""
+    cls = method_class(job.method)
+    known = inspect.signature(cls).parameters
+    for option in job.options:
+        if option not in known:
+            raise ConfigError(
+                f"Method '{job.method}' has no option '{option}'.{did_you_mean(option, known)} "
+                f"It has: {', '.join(known) or 'none'}."
+            )
+    offered = {"preset": setup.preset, "quick": setup.quick}
+    return cls(**{**{k: v for k, v in offered.items() if k in known}, **job.options})
+
+
+def _roll_out(
+    method: Method, setting: dict[str, Any], test: Cohort, setup: Setup, seed: int
+) -> Rollout:
+    return rollout(
+        method.policy(setting),
+        test,
+        budget=setting.get("budget"),
+        availability=setup.availability,
+        seed=seed,
+    )
+
+
+def _row(
+    keys: dict[str, Any],
+    setting: dict[str, Any],
+    entry: dict[str, Any],
+    outcome: Rollout,
+    fit_seconds: float,
+) -> dict[str, Any]:
+    measured = ("cost", "accuracy", "ap", "roc_auc", "cross_entropy", "n_subjects", "n_labels")
+    return make_row(
+        keys,
+        setting,
+        **{name: entry[name] for name in measured},
+        fit_seconds=fit_seconds,
+        rollout_seconds=outcome.seconds,
+    )
+
+
+def _audit(
+    method: Method, setting: dict[str, Any], test: Cohort, setup: Setup, seed: int
+) -> dict[str, Any] | None:
+    """Audit the policy of one operating point on a sample of the test subjects."""
+    if not setup.audit_subjects:
+        return None
+    report = audit(
+        method.policy(setting),
+        test,
+        n_subjects=setup.audit_subjects,
+        seed=seed,
+        budget=setting.get("budget"),
+        availability=setup.availability,
+    )
+    return {**report.to_dict(), "setting": setting, "finding": str(report)}
+
+
+def _describe_cohort(cohort: Cohort, train: Cohort, val: Cohort, test: Cohort) -> dict[str, Any]:
+    times = cohort.slot_times or tuple(float(t) for t in range(cohort.n_times))
+    return {
+        "name": cohort.name,
+        "classes": list(cohort.classes),
+        "catalog": cohort.catalog.to_dict(),
+        "slot_times": list(times),
+        "time_unit": cohort.time_unit,
+        "n_train": len(train),
+        "n_val": len(val),
+        "n_test": len(test),
+        "cost_of_everything": cost_of_everything(test),
+    }

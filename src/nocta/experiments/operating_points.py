@@ -1,0 +1,66 @@
+"""Where on its trade-off a method is judged: its own grid, given cost weights, given budgets."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from nocta.cohort.cohort import Cohort
+from nocta.evaluation.metrics import cross_entropy
+from nocta.evaluation.rollout import rollout
+from nocta.experiments.setup import Setup
+from nocta.policies.method import Method
+
+
+def operating_points(method: Method, val: Cohort, setup: Setup, seed: int) -> list[dict[str, Any]]:
+    """The settings a fitted method is rolled out at.
+
+    By default the method chooses about `setup.n_points` of them on validation. Given cost
+    weights replace the grid of a method whose knob is a cost weight. Given budgets hold for
+    every method: for each budget the knob value is kept that has the lowest cross-entropy on
+    validation under that hard limit; where cost weights are given too, all pairs are used.
+
+    Args:
+        method: Fitted.
+        val: Validation subjects.
+        setup: Of the comparison.
+        seed: Of the roll-outs on validation.
+    """
+    own = method.settings(val, setup.n_points)
+    weighted = bool(setup.cost_weights) and any("cost_weight" in s for s in own)
+    if weighted:
+        own = [{**own[0], "cost_weight": weight} for weight in setup.cost_weights]
+    if not setup.budgets:
+        return own
+    if weighted:
+        return [{**s, "budget": b} for b in sorted(setup.budgets) for s in own]
+    return [_best_within(b, own, method, val, setup, seed) for b in sorted(setup.budgets)]
+
+
+def _best_within(
+    budget: float,
+    settings: list[dict[str, Any]],
+    method: Method,
+    val: Cohort,
+    setup: Setup,
+    seed: int,
+) -> dict[str, Any]:
+    """Of these settings under a hard budget, the one with the lowest loss on validation."""
+    tried: dict[str, dict[str, Any]] = {}
+    for setting in settings:
+        limited = {**setting, "budget": budget}
+        tried.setdefault(repr(limited), limited)
+    if len(tried) == 1:
+        return next(iter(tried.values()))
+
+    def loss(setting: dict[str, Any]) -> float:
+        found = rollout(
+            method.policy(setting),
+            val,
+            budget=budget,
+            availability=setup.availability,
+            seed=seed,
+        )
+        labelled = found.labels >= 0
+        return cross_entropy(found.labels[labelled], found.probabilities[labelled])
+
+    return min(tried.values(), key=loss)

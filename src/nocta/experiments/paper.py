@@ -1,0 +1,108 @@
+"""The paper's own numbers, for drawing and printing beside ours.
+
+They live in `paper_numbers.toml`, transcribed with their place in the paper.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from importlib import resources
+from typing import Any
+
+from nocta.exceptions import ConfigError, did_you_mean
+
+METRICS = ("accuracy", "ap", "roc_auc")
+#: Where the results of each data set are printed.
+TABLE_OF = {"synthetic": "synthetic", "adni": "adni", "oai-womac": "womac", "oai-klg": "klg"}
+
+
+@dataclass(frozen=True)
+class PaperRow:
+    """One printed row: means over five runs, and the number printed after the ± sign.
+
+    Args:
+        dataset: Our name of the data set.
+        method: Our name of the method.
+        cost: Mean acquisition cost per subject.
+        cost_spread: Its spread.
+        metrics: Quality by its name in `results.csv`: accuracy, or ap and roc_auc.
+        spreads: The spread of each.
+        knob: What an ablation varied, for example `{"n_neighbors": 5}`; empty elsewhere.
+    """
+
+    dataset: str
+    method: str
+    cost: float
+    cost_spread: float
+    metrics: Mapping[str, float]
+    spreads: Mapping[str, float]
+    knob: Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class PaperTable:
+    """A table of the paper and where it is printed."""
+
+    name: str
+    place: str
+    caption: str
+    rows: tuple[PaperRow, ...]
+
+
+@cache
+def _tables() -> dict[str, PaperTable]:
+    text = resources.files(__package__).joinpath("paper_numbers.toml").read_text("utf-8")
+    return {
+        name: PaperTable(
+            name, table["place"], table["caption"], tuple(_row(r) for r in table["rows"])
+        )
+        for name, table in tomllib.loads(text).items()
+    }
+
+
+def _row(row: dict[str, Any]) -> PaperRow:
+    known = {"dataset", "method", "cost", *METRICS}
+    printed = {name: row[name] for name in METRICS if name in row}
+    return PaperRow(
+        dataset=row["dataset"],
+        method=row["method"],
+        cost=row["cost"][0],
+        cost_spread=row["cost"][1],
+        metrics={name: mean for name, (mean, _) in printed.items()},
+        spreads={name: spread for name, (_, spread) in printed.items()},
+        knob={key: value for key, value in row.items() if key not in known},
+    )
+
+
+def paper_tables() -> list[str]:
+    """Names of the transcribed tables."""
+    return list(_tables())
+
+
+def paper_table(name: str) -> PaperTable:
+    """A table by its name.
+
+    Example:
+        >>> table = paper_table("neighbors")
+        >>> table.place, [row.knob["n_neighbors"] for row in table.rows]
+        ('Table 4, appendix A.7', [5, 10, 25])
+    """
+    if name not in _tables():
+        raise ConfigError(
+            f"There is no table '{name}' of the paper.{did_you_mean(name, _tables())} "
+            f"Known: {', '.join(_tables())}."
+        )
+    return _tables()[name]
+
+
+def paper_results(dataset: str) -> PaperTable | None:
+    """The table with the paper's full results on a data set; `None` where it has none.
+
+    Example:
+        >>> paper_results("synthetic").rows[-1].metrics["accuracy"]
+        0.666
+    """
+    return paper_table(TABLE_OF[dataset]) if dataset in TABLE_OF else None

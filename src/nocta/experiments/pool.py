@@ -1,0 +1,56 @@
+"""Processes to run jobs on, behind the one interface of `concurrent.futures`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from concurrent.futures import Executor, Future
+from contextlib import contextmanager
+from typing import Any
+
+
+class InlineExecutor(Executor):
+    """Runs what is submitted at once, in this process."""
+
+    def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
+        """Call `fn`; an exception waits in the future, an interrupt does not."""
+        future: Future[Any] = Future()
+        try:
+            future.set_result(fn(*args, **kwargs))
+        except Exception as error:
+            future.set_exception(error)
+        return future
+
+
+@contextmanager
+def process_pool(n_jobs: int) -> Iterator[Callable[[], Executor]]:
+    """A function that gives the running pool; after a crash it gives a new one.
+
+    Each process computes on one thread. When the block is left by an exception, an interrupt
+    by the user among them, the processes are ended at once.
+
+    Args:
+        n_jobs: Number of processes; with one, this process does the work itself.
+    """
+    if n_jobs == 1:
+        inline = InlineExecutor()
+        yield lambda: inline
+        return
+    from joblib.externals.loky import get_reusable_executor
+
+    latest: list[Any] = []
+
+    def current() -> Executor:
+        executor: Executor = get_reusable_executor(
+            max_workers=n_jobs, timeout=300, env={"OMP_NUM_THREADS": "1"}
+        )
+        latest[:] = [executor]
+        return executor
+
+    try:
+        yield current
+    except BaseException:
+        for executor in latest:
+            executor.shutdown(wait=False, kill_workers=True)
+        raise
+    for executor in latest:
+        executor.shutdown(wait=True)

@@ -1,0 +1,232 @@
+"""What is held fixed over a comparison: the data, the split, the preset, the rules.
+
+Two results belong into one folder when their `Setup` is the same; methods and seeds may be added.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import tomllib
+from dataclasses import asdict, dataclass, replace
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nocta.cohort.cohort import Cohort
+from nocta.evaluation.rollout import Availability
+from nocta.exceptions import ConfigError, DataError
+
+DEFAULT_FRACTIONS = (0.70, 0.15, 0.15)
+QUICK_SUBJECTS = 800
+QUICK_POINTS = 4
+_PART_NAMES = (
+    {"train", "training"},
+    {"val", "valid", "validation", "dev"},
+    {"test", "testing"},
+)
+
+
+@dataclass(frozen=True)
+class DataSource:
+    """Where the subjects come from and how they are divided.
+
+    A data set that is drawn (its loader takes a `seed`, as `synthetic` does) is drawn anew with
+    every seed. Any other is the same for every seed; the seed decides the split.
+
+    Args:
+        data: A built-in name, or the path of a table.
+        schema: Path of the table's schema; `None` for a built-in data set.
+        path: Folder or file of a built-in data set that has to be downloaded.
+        split_column: Use parts assigned beforehand: this column of a table, or the own split
+            of a built-in data set. Parts are called train, val and test; where there are only
+            two, the first one in alphabetical order (or train) is divided further by the seed.
+        fractions: Size of train, validation and test; the data set's own by default.
+        max_subjects: Take at most this many subjects, drawn with the seed; for rehearsals.
+    """
+
+    data: str
+    schema: str | None = None
+    path: str | None = None
+    split_column: str | None = None
+    fractions: tuple[float, ...] | None = None
+    max_subjects: int | None = None
+
+    @property
+    def is_drawn(self) -> bool:
+        """Whether each seed draws subjects of its own."""
+        from nocta import datasets
+
+        return self.schema is None and "seed" in datasets.get(self.data).options
+
+    def load(self, seed: int) -> Cohort:
+        """The whole cohort of a seed. A process reads files once, however many jobs it runs."""
+        cohort = _read(self, seed if self.is_drawn else 0)
+        if self.max_subjects is not None and len(cohort) > self.max_subjects:
+            rng = np.random.default_rng(seed)
+            cohort = cohort.subset(np.sort(rng.permutation(len(cohort))[: self.max_subjects]))
+        return cohort
+
+    def _load_table(self) -> Cohort:
+        assert self.schema is not None
+        if self.split_column is None:
+            return Cohort.from_table(Path(self.data), Path(self.schema))
+        schema = tomllib.loads(Path(self.schema).read_text("utf-8"))
+        return Cohort.from_table(Path(self.data), {**schema, "split": self.split_column})
+
+    def _load_built_in(self, seed: int) -> Cohort:
+        from nocta import datasets
+
+        options: dict[str, Any] = {"seed": seed} if self.is_drawn else {}
+        return datasets.load(self.data, path=self.path, **options)
+
+    def split(self, cohort: Cohort, seed: int) -> tuple[Cohort, Cohort, Cohort]:
+        """Train, validation and test subjects of a seed."""
+        fixed = self.split_column is not None or (
+            self.schema is not None and cohort.fixed_split is not None
+        )
+        parts = self._fixed_parts(cohort, seed) if fixed else cohort.split(self._sizes, seed)
+        train, val, test = parts
+        return train, val, test
+
+    @property
+    def _sizes(self) -> tuple[float, ...]:
+        if self.fractions is not None:
+            return self.fractions
+        if self.schema is not None:
+            return DEFAULT_FRACTIONS
+        from nocta import datasets
+
+        return datasets.get(self.data).fractions
+
+    def _fixed_parts(self, cohort: Cohort, seed: int) -> list[Cohort]:
+        if cohort.fixed_split is None:
+            raise ConfigError(
+                f"'{self.data}' has no split of its own; leave out --split-column, and the "
+                f"subjects are divided by the seed."
+            )
+        train, val, test = _read_parts(cohort.fixed_split)
+        if val is not None:
+            return [cohort.subset(np.flatnonzero(part)) for part in (train, val, test)]
+        a, b, _ = self._sizes
+        learn = cohort.subset(np.flatnonzero(train)).split((a / (a + b), b / (a + b)), seed)
+        return [*learn, cohort.subset(np.flatnonzero(test))]
+
+
+@lru_cache(maxsize=2)
+def _read(source: DataSource, seed: int) -> Cohort:
+    return source._load_table() if source.schema else source._load_built_in(seed)
+
+
+def _read_parts(
+    assigned: NDArray[Any],
+) -> tuple[NDArray[np.bool_], NDArray[np.bool_] | None, NDArray[np.bool_]]:
+    """Who belongs to train, validation (where there is one) and test."""
+    found = sorted({str(name) for name in assigned})
+    slots = [next((f for f in found if f.lower() in names), None) for names in _PART_NAMES]
+    if len(found) == 2 and slots == [None, None, None]:
+        slots = [found[0], None, found[1]]  # set a and set b, as challenges have it
+    train, val, test = slots
+    if train is None or test is None or len(found) != 2 + (val is not None):
+        raise DataError(
+            f"The split has the parts {', '.join(repr(f) for f in found)}; expected train, val "
+            f"and test, or two parts of which the first is for training."
+        )
+    text = np.array([str(name) for name in assigned])
+    return text == train, None if val is None else text == val, text == test
+
+
+@dataclass(frozen=True)
+class Setup:
+    """Everything two rows of one comparison have in common.
+
+    Args:
+        source: The data and the split.
+        preset: `"default"` or `"paper"`; given to every method that has presets.
+        availability: See `nocta.evaluation.rollout`.
+        n_points: Operating points per method, chosen by the method on validation.
+        cost_weights: Operating points of the methods whose knob is a cost weight.
+        budgets: Operating points of the methods that can keep to a hard budget.
+        predictor: What methods without a predictor of their own acquire for: `"learned"`, or
+            `"bayes"`, the exact filter of a finite task.
+        quick: A rehearsal: few subjects, short training, few operating points.
+        audit_subjects: Size of the sample on which every policy is audited; 0 audits nothing.
+    """
+
+    source: DataSource
+    preset: str = "default"
+    availability: Availability = "on-arrival"
+    n_points: int = 10
+    cost_weights: tuple[float, ...] = ()
+    budgets: tuple[float, ...] = ()
+    predictor: Literal["learned", "bayes"] = "learned"
+    quick: bool = False
+    audit_subjects: int = 48
+
+    def __post_init__(self) -> None:
+        checks = {
+            "preset": self.preset in ("default", "paper"),
+            "availability": self.availability in ("on-arrival", "known"),
+            "n_points": self.n_points >= 1,
+            "cost_weights": all(np.isfinite(w) and w >= 0 for w in self.cost_weights),
+            "budgets": all(np.isfinite(b) and b >= 0 for b in self.budgets),
+            "predictor": self.predictor in ("learned", "bayes"),
+        }
+        for name, good in checks.items():
+            if not good:
+                raise ConfigError(f"{name} is {getattr(self, name)!r}; {_EXPECTED[name]}.")
+
+    def rehearsal(self) -> Setup:
+        """The same, small enough to see within a minute or two that everything works."""
+        return replace(
+            self,
+            quick=True,
+            n_points=min(self.n_points, QUICK_POINTS),
+            source=replace(self.source, max_subjects=QUICK_SUBJECTS),
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data, as it is written beside the results."""
+        plain: dict[str, Any] = _plain(asdict(self))
+        return plain
+
+    def differences(self, other: dict[str, Any]) -> list[str]:
+        """In words, where another setup (as plain data) is not the same."""
+        here, there = _flat(self.to_dict()), _flat(other)
+        return [
+            f"{name} is {there.get(name)!r} there and {here.get(name)!r} here"
+            for name in sorted(here.keys() | there.keys())
+            if here.get(name) != there.get(name)
+        ]
+
+
+_EXPECTED = {
+    "preset": "use 'default' or 'paper'",
+    "availability": "use 'on-arrival' or 'known'",
+    "n_points": "ask for at least one operating point",
+    "cost_weights": "use numbers of at least 0",
+    "budgets": "use numbers of at least 0",
+    "predictor": "use 'learned' or 'bayes'",
+}
+
+
+def data_fingerprint(cohort: Cohort) -> str:
+    """A hash of everything recorded and of every price: changed data is noticed."""
+    digest = hashlib.sha256(repr(cohort.catalog.to_dict()).encode())
+    for array in (cohort.values, cohort.labels, cohort.visits, cohort.context):
+        digest.update(np.ascontiguousarray(array).tobytes())
+    digest.update("\n".join(map(str, cohort.subjects.tolist())).encode())
+    return digest.hexdigest()
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _plain(item) for key, item in value.items()}
+    return [_plain(item) for item in value] if isinstance(value, list | tuple) else value
+
+
+def _flat(setup: dict[str, Any]) -> dict[str, Any]:
+    source = setup.get("source", {})
+    return {**{k: v for k, v in setup.items() if k != "source"}, **source}

@@ -1,0 +1,113 @@
+"""The folder of a comparison: what it was set up with, and a file for every finished job.
+
+    DIR/setup.json          what all jobs have in common
+    DIR/jobs/NAME.json      a finished job: its rows, details for the report, the audit
+    DIR/jobs/NAME.error     why a job failed, until it succeeds
+
+A job is finished when its file is there; files appear whole. So a sweep that was killed goes on
+where it stopped, and results are always those of the finished jobs.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from nocta.exceptions import ConfigError
+from nocta.experiments.files import write_atomically
+from nocta.experiments.job import Job
+from nocta.experiments.results import plain
+from nocta.experiments.setup import Setup
+
+FORMAT = 1
+
+
+class JobStore:
+    """Reads and writes the folder of a comparison.
+
+    Args:
+        directory: The folder; made when needed.
+    """
+
+    def __init__(self, directory: Path) -> None:
+        self.directory = Path(directory)
+        self.jobs = self.directory / "jobs"
+
+    def open(self, setup: Setup, fingerprint: str) -> None:
+        """Claim the folder for a setup, or verify that it was made with the same one.
+
+        Args:
+            setup: What all jobs have in common.
+            fingerprint: Hash of the data.
+
+        Raises:
+            ConfigError: The folder holds results of something else.
+        """
+        path = self.directory / "setup.json"
+        if self.directory.exists() and not self.directory.is_dir():
+            raise ConfigError(f"'{self.directory}' is a file; --out names a folder.")
+        if path.is_file():
+            self._compare(path, setup, fingerprint)
+            return
+        if (self.directory / "results.csv").exists():
+            raise ConfigError(
+                f"'{self.directory}' holds a results.csv but no setup.json, so it is not known "
+                f"how those results were made. Choose another --out."
+            )
+        found = {"format": FORMAT, "setup": setup.to_dict(), "data_sha256": fingerprint}
+        write_atomically(path, json.dumps(found, indent=2) + "\n")
+
+    def _compare(self, path: Path, setup: Setup, fingerprint: str) -> None:
+        found = _read_json(path)
+        differences = setup.differences(found.get("setup", {}))
+        if found.get("format") != FORMAT:
+            differences.append(f"the format is {found.get('format')} there and {FORMAT} here")
+        if not differences and found.get("data_sha256") != fingerprint:
+            differences.append("the data have changed since")
+        if differences:
+            raise ConfigError(
+                f"'{self.directory}' holds a comparison with other settings: "
+                f"{'; '.join(differences)}. Choose another --out, or repeat the settings to "
+                f"continue it (methods and seeds may be added)."
+            )
+
+    def path(self, job: Job) -> Path:
+        """Where a finished job is kept."""
+        return self.jobs / f"{job.name}.json"
+
+    def is_finished(self, job: Job) -> bool:
+        """Whether the job need not be run again."""
+        return self.path(job).is_file()
+
+    def save(self, job: Job, record: dict[str, Any]) -> None:
+        """Keep a finished job."""
+        write_atomically(self.path(job), json.dumps(plain(record), allow_nan=False))
+        self._error(job).unlink(missing_ok=True)
+
+    def save_error(self, job: Job, details: str) -> None:
+        """Keep the traceback of a failed job, for whoever looks into it."""
+        write_atomically(self._error(job), details)
+
+    def _error(self, job: Job) -> Path:
+        return self.jobs / f"{job.name}.error"
+
+    def records(self, order: Sequence[str] = ()) -> list[dict[str, Any]]:
+        """Every finished job, methods in this order (others after them), then by seed."""
+        found = [_read_json(path) for path in sorted(self.jobs.glob("*.json"))]
+        rank = {label: i for i, label in enumerate(order)}
+
+        def place(record: dict[str, Any]) -> tuple[int, str, int]:
+            job = record["job"]
+            return rank.get(job["label"], len(rank)), job["label"], job["seed"]
+
+        return sorted(found, key=place)
+
+
+def _read_json(path: Path) -> dict[str, Any]:
+    try:
+        found: dict[str, Any] = json.loads(path.read_text("utf-8"))
+    except (OSError, ValueError) as error:
+        raise ConfigError(f"'{path}' cannot be read ({error}); delete it and run again.") from None
+    return found

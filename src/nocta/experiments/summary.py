@@ -1,0 +1,165 @@
+"""What a comparison says: quality over the common costs, paired differences, share of the optimum.
+
+Every number is computed per seed first and averaged over seeds afterwards; standard errors are
+over seeds, so they include the split. Differences are paired: both methods saw the same split.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nocta.evaluation.frontier import Frontier, paired_difference
+from nocta.exact.optimum import OptimalFrontier, accuracy_at
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+QUALITIES = ("accuracy", "ap", "roc_auc", "cross_entropy")
+SUMMARY_COLUMNS = (
+    "quality",
+    "method",
+    "versus",
+    "mean",
+    "standard_error",
+    "n_seeds",
+    "cost_low",
+    "cost_high",
+)
+OPTIMUM_COLUMNS = ("method", "seed", "point", "cost", "accuracy", "optimum", "ratio")
+#: Of the widest range of costs, how much a method must cover to decide the common range.
+WIDE_SHARE = 0.5
+_TOLERANCE = 1e-9
+
+
+def mean_and_error(values: Sequence[float] | NDArray[np.float64]) -> tuple[float, float]:
+    """Mean and standard error over seeds; the error of a single value is not known.
+
+    Example:
+        >>> mean_and_error([1.0, 3.0])
+        (2.0, 1.0)
+        >>> mean_and_error([1.0])
+        (1.0, nan)
+    """
+    found = paired_difference(values, np.zeros(len(values)))
+    return found.mean, found.standard_error
+
+
+def headline_metric(dataset: str) -> str:
+    """The metric to look at first: accuracy on the synthetic task, as in the paper, else AP."""
+    return "accuracy" if dataset == "synthetic" else "ap"
+
+
+def frontiers_by_seed(results: pd.DataFrame, method: str, quality: str) -> dict[int, Frontier]:
+    """The operating points of a method at every seed."""
+    rows = results[results["method"] == method]
+    return {
+        int(seed): Frontier(group["cost"].to_numpy(), group[quality].to_numpy(), quality, method)
+        for seed, group in rows.groupby("seed")
+    }
+
+
+def cost_range(results: pd.DataFrame, methods: Sequence[str]) -> tuple[float, float] | None:
+    """The costs that each of these methods reaches at every seed; `None` where there are none."""
+    rows = results[results["method"].isin(methods)]
+    spans = rows.groupby(["method", "seed"])["cost"].agg(["min", "max"])
+    if spans.empty:
+        return None
+    low, high = float(spans["min"].max()), float(spans["max"].min())
+    return (low, high) if low <= high + _TOLERANCE else None
+
+
+def wide_methods(results: pd.DataFrame, methods: Sequence[str]) -> list[str]:
+    """The methods whose operating points reach over at least half of the widest range of costs.
+
+    Acquiring nothing, everything, or at the first visit only covers little or no range; one such
+    method would leave next to nothing that all have in common.
+    """
+    spans = {m: cost_range(results, [m]) for m in methods}
+    widths = {m: span[1] - span[0] if span else 0.0 for m, span in spans.items()}
+    widest = max(widths.values(), default=0.0)
+    return [m for m in methods if widest > _TOLERANCE and widths[m] >= WIDE_SHARE * widest]
+
+
+def quality_per_seed(
+    results: pd.DataFrame, method: str, quality: str, costs: tuple[float, float]
+) -> dict[int, float]:
+    """By seed, the mean quality of a method over a range of costs, or at a single cost."""
+    low, high = costs
+    frontiers = frontiers_by_seed(results, method, quality)
+    if high - low > _TOLERANCE:
+        return {seed: f.area(low, high) for seed, f in frontiers.items() if len(f)}
+    return {seed: float(f.at(low + _TOLERANCE)) for seed, f in frontiers.items() if len(f)}
+
+
+def summarize_results(results: pd.DataFrame, methods: Sequence[str]) -> pd.DataFrame:
+    """The summary table.
+
+    Rows without `versus` hold the mean quality of a method over the costs that all
+    `wide_methods` have in common (the area under its quality-cost curve, divided by the width).
+    Rows with `versus` hold the paired difference to another method over the costs that the two
+    have in common; where one of them has a single operating point, at that cost.
+
+    Args:
+        results: Rows of results.csv.
+        methods: In the order of the table.
+    """
+    import pandas as pd
+
+    wide = wide_methods(results, methods)
+    shared = cost_range(results, wide)
+    rows = []
+    for quality in QUALITIES:
+        if shared is not None:
+            for method in wide:
+                found = quality_per_seed(results, method, quality, shared)
+                rows.append(_summary_row(quality, method, "", list(found.values()), shared))
+        for method in methods:
+            for other in methods:
+                if other != method:
+                    rows += _difference(results, quality, method, other)
+    return pd.DataFrame(rows, columns=list(SUMMARY_COLUMNS))
+
+
+def _difference(
+    results: pd.DataFrame, quality: str, method: str, other: str
+) -> list[dict[str, object]]:
+    costs = cost_range(results, [method, other])
+    if costs is None:
+        return []
+    ours = quality_per_seed(results, method, quality, costs)
+    theirs = quality_per_seed(results, other, quality, costs)
+    paired = [ours[seed] - theirs[seed] for seed in sorted(ours.keys() & theirs.keys())]
+    return [_summary_row(quality, method, other, paired, costs)]
+
+
+def _summary_row(
+    quality: str, method: str, versus: str, values: list[float], costs: tuple[float, float]
+) -> dict[str, object]:
+    mean, error = mean_and_error(values)
+    found = (quality, method, versus, mean, error, len(values), *costs)
+    return dict(zip(SUMMARY_COLUMNS, found, strict=True))
+
+
+def share_of_optimum(results: pd.DataFrame, optimum: OptimalFrontier) -> pd.DataFrame:
+    """Accuracy of every operating point as a share of the best possible at the same cost.
+
+    After the points of each method comes a row with `point` "mean": the mean share over its
+    points and seeds.
+    """
+    import pandas as pd
+
+    table = results[["method", "seed", "cost", "accuracy"]].copy()
+    table["point"] = table.groupby(["method", "seed"]).cumcount().astype(object)
+    table["optimum"] = accuracy_at(optimum, table["cost"].to_numpy())
+    table["ratio"] = table["accuracy"] / table["optimum"]
+    table["seed"] = table["seed"].astype(object)
+    parts = []
+    for method, points in table.groupby("method", sort=False):
+        mean = points[["cost", "accuracy", "optimum", "ratio"]].mean().to_dict()
+        last = pd.DataFrame([{"method": method, "seed": "all", "point": "mean", **mean}])
+        parts += [points, last]
+    return pd.concat(parts, ignore_index=True)[list(OPTIMUM_COLUMNS)]

@@ -1,0 +1,228 @@
+"""Run every job that is not finished yet, on several processes, and survive what goes wrong.
+
+At most `n_jobs` jobs are in flight. A job that raises is noted and the rest goes on; a job whose
+process dies (out of memory, say) takes its neighbours' processes with it, so those are run again,
+one at a time, until the guilty one is known.
+"""
+
+from __future__ import annotations
+
+import os
+import time as clock
+import traceback
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Executor, Future, wait
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal
+
+from tqdm.auto import tqdm
+
+from nocta.experiments.job import Job, run_job
+from nocta.experiments.pool import process_pool
+from nocta.experiments.setup import Setup
+from nocta.experiments.shared import shared_predictor
+from nocta.experiments.store import JobStore
+
+
+@dataclass(frozen=True)
+class Task:
+    """A unit of work for one process: fit the shared predictor of a seed, or run a job."""
+
+    kind: Literal["predictor", "job"]
+    seed: int
+    job: Job | None = None
+
+    @property
+    def title(self) -> str:
+        return f"{self.job.label if self.job else 'predictor'}, seed {self.seed}"
+
+
+@dataclass(frozen=True)
+class Failure:
+    """A job that did not finish, and why in one line; its `.error` file has the traceback."""
+
+    label: str
+    seed: int
+    reason: str
+
+    def __str__(self) -> str:
+        return f"{self.label}, seed {self.seed}: {self.reason}"
+
+
+@dataclass(frozen=True)
+class _Outcome:
+    task: Task
+    seconds: float
+    reason: str = ""
+
+
+def sweep(
+    setup: Setup,
+    jobs: Sequence[Job],
+    store: JobStore,
+    *,
+    n_jobs: int | None = None,
+    progress: bool = False,
+    on_finished: Callable[[], None] | None = None,
+) -> list[Failure]:
+    """Run what is left of `jobs`.
+
+    Args:
+        setup: What the jobs have in common.
+        jobs: All jobs of the comparison; finished ones are left alone.
+        store: Where finished jobs are kept.
+        n_jobs: Processes; one per core by default. With one, jobs run in this process.
+        progress: Show a bar with an estimate of the time left.
+        on_finished: Called after every job that finished well.
+
+    Returns:
+        The jobs that failed.
+    """
+    left = [job for job in jobs if not store.is_finished(job)]
+    if not left:
+        return []
+    n_jobs = max(1, min(n_jobs or os.cpu_count() or 1, len(left)))
+    state = _Sweep(setup, store, _plan(setup, left), len(jobs) - len(left))
+    with tqdm(
+        total=len(jobs),
+        initial=len(jobs) - len(left),
+        desc="jobs",
+        disable=not progress,
+        bar_format="{desc} {bar} {n_fmt}/{total_fmt} [{elapsed}{postfix}]",
+    ) as bar:
+        with process_pool(n_jobs) as pool:
+            for outcome in state.outcomes(pool, n_jobs):
+                if outcome.task.job is not None:
+                    bar.update()
+                    if not outcome.reason and on_finished is not None:
+                        on_finished()
+                bar.set_postfix_str(state.time_left(n_jobs))
+    return state.failures
+
+
+def _plan(setup: Setup, left: Sequence[Job]) -> list[Task]:
+    """Predictors first, then the jobs, seed by seed so that paired results come early."""
+    shared = {job.seed for job in left if job.shares_predictor}
+    needed = sorted(shared) if setup.predictor == "learned" else []
+    ordered = sorted(left, key=lambda job: job.seed)
+    return [
+        *(Task("predictor", seed) for seed in needed),
+        *(Task("job", job.seed, job) for job in ordered),
+    ]
+
+
+@dataclass
+class _Sweep:
+    """What is waiting, what failed, how long things took."""
+
+    setup: Setup
+    store: JobStore
+    waiting: list[Task]
+    n_done: int
+    failures: list[Failure] = field(default_factory=list)
+    lost: dict[int, str] = field(default_factory=dict)  # seeds without a predictor, and why
+    seconds: dict[str, list[float]] = field(default_factory=dict)
+
+    def outcomes(self, pool: Callable[[], Executor], n_jobs: int) -> Iterator[_Outcome]:
+        """Run everything; yield as things end."""
+        flying: dict[Future[_Outcome], Task] = {}
+        suspects: list[Task] = []
+        while self.waiting or flying:
+            while len(flying) < n_jobs:
+                task = self._next(flying.values())
+                if task is None:
+                    break
+                arguments = (self.setup, task, self.store.directory)
+                flying[pool().submit(run_task, *arguments)] = task
+            if not flying:
+                continue
+            done, _ = wait(flying, return_when=FIRST_COMPLETED)
+            for future in done:
+                task = flying.pop(future)
+                try:
+                    outcome = future.result()
+                except BrokenExecutor:
+                    suspects.append(task)
+                    continue
+                yield self._note(outcome)
+            if suspects and not flying:
+                for task in suspects:
+                    yield self._note(self._alone(task, pool))
+                suspects = []
+
+    def _next(self, flying: Iterable[Task]) -> Task | None:
+        """The first task that can start: its predictor is not still being fitted."""
+        fitting = {task.seed for task in (*flying, *self.waiting) if task.kind == "predictor"}
+        for task in self.waiting:
+            if task.job is None or not (task.job.shares_predictor and task.seed in fitting):
+                self.waiting.remove(task)
+                return task
+        return None
+
+    def _alone(self, task: Task, pool: Callable[[], Executor]) -> _Outcome:
+        """Run a task by itself, so that if its process dies it is known which one it was."""
+        started = clock.perf_counter()
+        try:
+            return pool().submit(run_task, self.setup, task, self.store.directory).result()
+        except BrokenExecutor:
+            reason = "its process was killed, probably for lack of memory; try --jobs 1"
+            return _Outcome(task, clock.perf_counter() - started, reason)
+
+    def _note(self, outcome: _Outcome) -> _Outcome:
+        task = outcome.task
+        kind = task.job.label if task.job else "predictor"
+        self.seconds.setdefault(kind, []).append(outcome.seconds)
+        if outcome.reason and task.job is not None:
+            self.failures.append(Failure(task.job.label, task.seed, outcome.reason))
+        elif outcome.reason:
+            self._give_up_on(task.seed, outcome.reason)
+        return outcome
+
+    def _give_up_on(self, seed: int, reason: str) -> None:
+        """Without its predictor, a seed's jobs that share it cannot run."""
+        for task in [t for t in self.waiting if t.job is not None and t.seed == seed]:
+            assert task.job is not None
+            if task.job.shares_predictor:
+                self.waiting.remove(task)
+                why = f"the predictor of the seed could not be fitted ({reason})"
+                self.failures.append(Failure(task.job.label, seed, why))
+
+    def time_left(self, n_jobs: int) -> str:
+        """An estimate from how long the same methods took at other seeds."""
+        known = {kind: sum(s) / len(s) for kind, s in self.seconds.items()}
+        typical = sum(known.values()) / max(len(known), 1)
+        kinds = [task.job.label if task.job else "predictor" for task in self.waiting]
+        seconds = sum(known.get(kind, typical) for kind in kinds) / n_jobs
+        if not kinds:
+            return ""
+        return (
+            f"about {seconds / 60:.0f} min left" if seconds > 90 else f"about {seconds:.0f} s left"
+        )
+
+
+def run_task(setup: Setup, task: Task, directory: Path) -> _Outcome:
+    """Do one task in this process and keep what comes of it; never raises an `Exception`."""
+    import torch
+
+    torch.set_num_threads(1)
+    store = JobStore(directory)
+    started = clock.perf_counter()
+    reason = ""
+    try:
+        _do(setup, task, store)
+    except Exception as error:
+        kind = type(error).__name__
+        reason = " ".join(f"{kind}: {error}".split())
+        if task.job is not None:
+            store.save_error(task.job, traceback.format_exc())
+    return _Outcome(task, clock.perf_counter() - started, reason)
+
+
+def _do(setup: Setup, task: Task, store: JobStore) -> None:
+    if task.job is None:
+        shared_predictor(setup, task.seed, store.jobs)
+        return
+    needs = task.job.shares_predictor
+    shared = shared_predictor(setup, task.seed, store.jobs) if needs else None
+    store.save(task.job, run_job(setup, task.job, shared))

@@ -1,0 +1,163 @@
+"""Acquisition dynamics: what is spent when, when acquiring ends, and what is acquired when.
+
+The paper's qualitative figure (section 4.6): cost per time point above, where acquiring stops
+below, and here how often each feature is acquired at each time point as a map.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nocta.exceptions import DataError
+from nocta.plots.style import COLUMN, PAGE, house_style, method_style
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+#: A map with more features than this shows the most often acquired ones.
+MAX_FEATURES = 12
+_MAX_TICKS = 12
+
+
+@dataclass(frozen=True)
+class Dynamics:
+    """How one method acquires over time, at one operating point, averaged over subjects.
+
+    Args:
+        method: Its name.
+        cost_per_time: `(L,)` mean charge per subject at each slot.
+        stop_share: `(L + 1,)` share of subjects who never acquired, whose last acquisition was
+            at slot 0, 1, ...
+        acquired: `(L, M)` share of subjects who acquired each feature at each slot.
+        features: `(M,)` names.
+    """
+
+    method: str
+    cost_per_time: NDArray[np.float64]
+    stop_share: NDArray[np.float64]
+    acquired: NDArray[np.float64]
+    features: tuple[str, ...]
+
+    @property
+    def cost(self) -> float:
+        """Mean charge per subject over all slots."""
+        return float(self.cost_per_time.sum())
+
+
+@dataclass(frozen=True)
+class TimeAxis:
+    """How slots are written on an axis.
+
+    Args:
+        times: `(L,)` real time of each slot, or its number.
+        unit: What they are in.
+        currency: Unit of costs.
+    """
+
+    times: tuple[float, ...]
+    unit: str = "visit"
+    currency: str = ""
+
+    @property
+    def labels(self) -> list[str]:
+        """One text per slot."""
+        return [f"{t:g}" for t in self.times]
+
+
+def dynamics_figure(
+    dynamics: Sequence[Dynamics],
+    axis: TimeAxis,
+    *,
+    beside: Sequence[Dynamics] = (),
+    size: tuple[float, float] | None = None,
+) -> Figure:
+    """Methods side by side on equal scales: cost per time, stopping times, features over time.
+
+    Args:
+        dynamics: One entry per method, from left to right.
+        axis: How to write slots.
+        beside: What other figures show; scales and features are chosen to fit them too.
+        size: In inches; by default as wide as the number of methods asks for.
+    """
+    from matplotlib.figure import Figure
+
+    if not dynamics:
+        raise DataError("There are no dynamics to draw.")
+    n, n_rows = len(dynamics), min(len(dynamics[0].features), MAX_FEATURES)
+    heights = [1.0, 1.0, 0.25 + 0.16 * n_rows]
+    width = COLUMN if n == 1 else max(PAGE, 1.75 * n)
+    with house_style():
+        figure = Figure(figsize=size or (width, 1.2 * sum(heights) + 0.5), layout="constrained")
+        panels = figure.subplots(
+            3, n, squeeze=False, sharex=True, gridspec_kw={"height_ratios": heights}
+        )
+        everybody = [*dynamics, *beside]
+        top = max(float(d.cost_per_time.max(initial=0.0)) for d in everybody) * 1.08 or 1.0
+        stop = max(float(d.stop_share.max(initial=0.0)) for d in everybody) * 1.08 or 1.0
+        shown = _most_acquired(everybody)
+        for i, (column, entry) in enumerate(zip(panels.T, dynamics, strict=True)):
+            image = _draw_column(column, entry, axis, i, (top, stop), shown)
+        for row in panels[:, 1:]:
+            for axes in row:
+                axes.tick_params(labelleft=False)
+        _label(panels[:, 0], axis)
+        if n > 1:
+            for axes in panels[2]:
+                axes.set_xlabel("")
+            figure.supxlabel(f"{axis.unit} (left of it: never acquired)", fontsize=8)
+        figure.colorbar(
+            image, ax=panels[2, -1], label="share", ticks=[0, 1], pad=0.02, fraction=0.08
+        )
+    return figure
+
+
+def _draw_column(
+    column: NDArray[Any],
+    entry: Dynamics,
+    axis: TimeAxis,
+    position: int,
+    limits: tuple[float, float],
+    shown: list[int],
+) -> Any:
+    """The three panels of one method; returns the map, for the colour bar."""
+    style = method_style(entry.method, position)
+    slots = np.arange(len(entry.cost_per_time))
+    column[0].set_title(f"{style.label}\nmean cost {entry.cost:.3g}", loc="left")
+    column[0].bar(slots, entry.cost_per_time, color=style.color, width=0.8)
+    column[0].set_ylim(0, limits[0])
+    column[1].bar(np.arange(-1, len(slots)), entry.stop_share, color=style.color, width=0.8)
+    column[1].set_ylim(0, min(1.0, limits[1]))
+    image = column[2].imshow(
+        entry.acquired.T[shown], aspect="auto", cmap="Greys", vmin=0.0, vmax=1.0
+    )
+    column[2].grid(False)
+    column[2].set_yticks(range(len(shown)), [entry.features[m] for m in shown])
+    step = -(-len(slots) // _MAX_TICKS)
+    ticks = [-1, *slots[::step].tolist()]
+    column[2].set_xticks(ticks, ["–", *axis.labels[::step]])
+    column[2].set_xlim(-1.6, len(slots) - 0.4)
+    return image
+
+
+def _label(first: NDArray[Any], axis: TimeAxis) -> None:
+    unit = f" ({axis.currency})" if axis.currency else ""
+    texts: list[tuple[Axes, str]] = [
+        (first[0], f"cost per\nsubject{unit}"),
+        (first[1], "share whose\nlast it was"),
+    ]
+    for axes, text in texts:
+        axes.set_ylabel(text)
+    first[2].set_xlabel(f"{axis.unit} (–: never acquired)")
+
+
+def _most_acquired(dynamics: Sequence[Dynamics]) -> list[int]:
+    """The features worth a row, in catalog order."""
+    total = np.sum([d.acquired.sum(axis=0) for d in dynamics], axis=0)
+    best = np.argsort(-total, kind="stable")[:MAX_FEATURES]
+    return sorted(int(m) for m in best)

@@ -1,0 +1,88 @@
+"""Fill the page: figures, tables and settings of a comparison into one HTML file."""
+
+from __future__ import annotations
+
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+from nocta.experiments.compare import Comparison
+from nocta.experiments.files import write_atomically
+from nocta.plots.frontier import METRIC_LABELS
+from nocta.report import tables
+from nocta.report.figures import report_figures
+from nocta.report.view import ReportView
+
+
+def write_report(comparison: Comparison, path: Path) -> None:
+    """Write the report of a comparison.
+
+    The file carries its figures and its style and fetches nothing, so it can be mailed, printed
+    and read on a phone or behind a hospital's firewall.
+
+    Args:
+        comparison: At least one job is finished.
+        path: The HTML file.
+    """
+    write_atomically(path, render(comparison))
+
+
+def render(comparison: Comparison) -> str:
+    """The report as text."""
+    import jinja2
+
+    environment = jinja2.Environment(
+        loader=jinja2.PackageLoader("nocta.report", "templates"),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    return environment.get_template("report.html.j2").render(**_content(comparison))
+
+
+def _content(comparison: Comparison) -> dict[str, Any]:
+    view = ReportView(comparison)
+    style = resources.files("nocta.report").joinpath("templates/report.css").read_text("utf-8")
+    return {
+        "style": style,
+        "dataset": comparison.dataset,
+        "quick": comparison.setup.quick,
+        "quality": METRIC_LABELS[comparison.quality],
+        "n_seeds": len(comparison.seeds),
+        "reference_cost": tables.number(view.reference_cost, 2),
+        "currency": view.currency,
+        "time_unit": view.axis.unit,
+        "paper": comparison.paper,
+        "has_optimum": comparison.optimum is not None,
+        "headline": headline(view),
+        "figures": report_figures(view),
+        "label": tables.label,
+        "summary": tables.quality_table(view),
+        "differences": tables.difference_table(view),
+        "points": tables.points_table(view),
+        "ledger": tables.ledger_table(view),
+        "audit": tables.audit_table(view),
+        "settings": tables.settings_table(view),
+        "versions": tables.versions_table(view),
+        "failures": [str(failure) for failure in comparison.failures],
+        "availability": comparison.setup.availability,
+    }
+
+
+def headline(view: ReportView) -> str:
+    """The comparison in one or two sentences."""
+    found = tables.quality_table(view)
+    quality = METRIC_LABELS[view.comparison.quality]
+    if found is None or not found["rows"]:
+        return f"{len(view.methods)} method(s) without a range of costs in common."
+    best = found["rows"][0]
+    column = found["head"].index(quality)
+    text = (
+        f"Over costs from {found['low']} to {found['high']}, {best[0]} has the best mean "
+        f"{quality}: {best[column]}."
+    )
+    if len(found["rows"]) > 1:
+        second = found["rows"][1]
+        text += f" Next comes {second[0]} with {second[column]}."
+    return text

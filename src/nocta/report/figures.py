@@ -1,0 +1,80 @@
+"""The figures of a comparison: as files for papers, and inside the report."""
+
+from __future__ import annotations
+
+import base64
+import io
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from nocta.experiments.compare import Comparison
+from nocta.plots.dynamics import dynamics_figure
+from nocta.plots.frontier import frontier_figure
+from nocta.plots.quality import calibration_figure, quality_over_time_figure
+from nocta.plots.style import COLUMN, PAGE, house_style, save_figure
+from nocta.report.view import ReportView
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+#: Methods side by side in the dynamics figure of a paper.
+MAX_COLUMNS = 6
+
+
+def frontier(view: ReportView, metric: str, *, narrow: bool = False) -> Figure:
+    """Quality against cost, with the optimum and the paper's rows where there are any."""
+    return frontier_figure(
+        view.frontier_rows() if metric == view.comparison.quality else view.comparison.results,
+        metric,
+        optimum=view.optimum_points(metric),
+        paper=view.paper_rows(metric),
+        currency=view.currency,
+        size=(COLUMN, 4.2) if narrow else (PAGE, 3.9),
+    )
+
+
+def save_figures(comparison: Comparison, directory: Path) -> list[Path]:
+    """Write the figures as PNG and SVG.
+
+    Args:
+        comparison: At least one job is finished.
+        directory: Where to.
+    """
+    view = ReportView(comparison)
+    figures = {"frontier": frontier(view, comparison.quality)}
+    dynamics = view.dynamics()
+    if dynamics:
+        figures["dynamics"] = dynamics_figure(dynamics[:MAX_COLUMNS], view.axis)
+    return [
+        save_figure(figure, directory / f"{name}{suffix}")
+        for name, figure in figures.items()
+        for suffix in (".png", ".svg")
+    ]
+
+
+def report_figures(view: ReportView) -> dict[str, str | list[tuple[str, str]]]:
+    """The report's pictures as data addresses, by their place in the page."""
+    quality = view.comparison.quality
+    calibration, dynamics = view.calibration(), view.dynamics()
+    return {
+        "frontier": data_address(frontier(view, quality)),
+        "frontier_narrow": data_address(frontier(view, quality, narrow=True)),
+        "over_time": data_address(
+            quality_over_time_figure(view.over_time(quality), view.axis, quality)
+        ),
+        "calibration": data_address(calibration_figure(calibration, binary=view.is_binary))
+        if calibration
+        else "",
+        "dynamics": [
+            (entry.method, data_address(dynamics_figure([entry], view.axis, beside=dynamics)))
+            for entry in dynamics
+        ],
+    }
+
+
+def data_address(figure: Figure) -> str:
+    """A figure as SVG inside an address: the page carries it and fetches nothing."""
+    buffer = io.BytesIO()
+    with house_style():
+        figure.savefig(buffer, format="svg", bbox_inches="tight", metadata={"Date": None})
+    return "data:image/svg+xml;base64," + base64.b64encode(buffer.getvalue()).decode("ascii")

@@ -1,0 +1,237 @@
+"""The tables of the report, as rows of ready-made text."""
+
+from __future__ import annotations
+
+import math
+import shlex
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from nocta.evaluation.metrics import LOWER_IS_BETTER
+from nocta.exact.optimum import accuracy_at
+from nocta.experiments.compare import Comparison
+from nocta.experiments.summary import QUALITIES, mean_and_error
+from nocta.plots.frontier import METRIC_LABELS
+from nocta.plots.style import method_style
+from nocta.report.view import ReportView
+
+MINUS = "\N{MINUS SIGN}"
+
+
+@dataclass(frozen=True)
+class Cell:
+    """A text and what is to be said about it: `ahead`, `behind`, or nothing."""
+
+    text: str
+    note: str = ""
+
+
+def number(value: float, digits: int = 3, *, sign: bool = False) -> str:
+    """A number for reading; a dash where there is none.
+
+    Example:
+        >>> number(0.84512), number(-0.02, sign=True), number(float("nan"))
+        ('0.845', '−0.020', '–')
+    """
+    if value is None or math.isnan(value):
+        return "–"
+    text = f"{value:+.{digits}f}" if sign else f"{value:.{digits}f}"
+    return text.replace("-", MINUS)
+
+
+def with_error(mean: float, error: float, digits: int = 3, *, sign: bool = False) -> str:
+    """A mean and its standard error, where that is known.
+
+    Example:
+        >>> with_error(0.5, 0.01), with_error(0.5, float("nan"))
+        ('0.500 ± 0.010', '0.500')
+    """
+    text = number(mean, digits, sign=sign)
+    return text if error is None or math.isnan(error) else f"{text} ± {number(error, digits)}"
+
+
+def label(method: str) -> str:
+    """How a method is called in tables and legends."""
+    return method_style(method).label
+
+
+def quality_table(view: ReportView) -> dict[str, Any] | None:
+    """Mean quality of each method over the common costs, best first."""
+    comparison = view.comparison
+    own = comparison.summary[comparison.summary["versus"] == ""]
+    if own.empty:
+        return None
+    quality = comparison.quality
+    first = own[own["quality"] == quality].sort_values("mean", ascending=quality in LOWER_IS_BETTER)
+    shares = _optimum_shares(comparison)
+    rows = []
+    for method in first["method"]:
+        cells = []
+        for name in QUALITIES:
+            found = own[(own["quality"] == name) & (own["method"] == method)].iloc[0]
+            cells.append(with_error(found["mean"], found["standard_error"]))
+        rows.append([label(method), *cells, *([shares[method]] if shares else [])])
+    head = ["method", *(METRIC_LABELS[name] for name in QUALITIES)]
+    return {
+        "head": [*head, *(["share of the optimum"] if shares else [])],
+        "rows": rows,
+        "grouped": False,
+        "narrow": ", ".join(label(m) for m in view.methods if m not in set(first["method"])),
+        "low": number(float(first["cost_low"].iloc[0]), 2),
+        "high": number(float(first["cost_high"].iloc[0]), 2),
+    }
+
+
+def _optimum_shares(comparison: Comparison) -> dict[str, str]:
+    """By method, accuracy as a share of the optimum at the same cost, mean over its points."""
+    table = comparison.share_of_optimum
+    if table is None:
+        return {}
+    points = table[table["point"] != "mean"]
+    return {
+        str(method): with_error(
+            *mean_and_error([g["ratio"].mean() for _, g in rows.groupby("seed")])
+        )
+        for method, rows in points.groupby("method")
+    }
+
+
+def difference_table(view: ReportView) -> dict[str, Any] | None:
+    """Paired differences: the row's method less the column's, over their common costs."""
+    comparison = view.comparison
+    table = comparison.summary
+    table = table[(table["quality"] == comparison.quality) & (table["versus"] != "")]
+    if table.empty:
+        return None
+    better = -1 if comparison.quality in LOWER_IS_BETTER else 1
+    found = {(row.method, row.versus): row for row in table.itertuples()}
+    methods = [m for m in view.methods if m in set(table["method"])]
+    rows = []
+    for method in methods:
+        cells = [_difference_cell(found.get((method, other)), better) for other in methods]
+        rows.append((label(method), cells))
+    return {"head": [label(method) for method in methods], "rows": rows}
+
+
+def _difference_cell(row: Any, better: int) -> Cell:
+    if row is None or math.isnan(row.mean):
+        return Cell("")
+    text = with_error(row.mean, row.standard_error, sign=True)
+    clear = not math.isnan(row.standard_error) and abs(row.mean) > row.standard_error
+    return Cell(text, ("ahead" if row.mean * better > 0 else "behind") if clear else "")
+
+
+def points_table(view: ReportView, qualities: Sequence[str] = QUALITIES) -> dict[str, Any]:
+    """Every operating point, averaged over seeds.
+
+    Args:
+        view: Of the comparison.
+        qualities: Which metrics.
+    """
+    results = view.comparison.results.copy()
+    results["point"] = results.groupby(["method", "seed"]).cumcount()
+    columns = ["cost", *qualities]
+    if view.comparison.optimum is not None:
+        best = accuracy_at(view.comparison.optimum, results["cost"].to_numpy())
+        results["ratio"] = results["accuracy"] / best
+        columns.append("ratio")
+    rows = []
+    for method in view.methods:
+        chosen = results[results["method"] == method]
+        for point, group in chosen.groupby("point"):
+            cells = [with_error(*mean_and_error(group[c].dropna().to_numpy())) for c in columns]
+            rows.append([label(method), str(int(point) + 1), *cells, str(len(group))])
+    names = {**METRIC_LABELS, "cost": "cost", "ratio": "share of the optimum"}
+    head = ["method", "point", *(names[c] for c in columns), "seeds"]
+    return {"head": head, "rows": rows, "grouped": True}
+
+
+def ledger_table(view: ReportView) -> dict[str, Any]:
+    """What was spent on what, per subject, at the reference cost."""
+    methods, items = view.ledger()
+    rows = [[item, *(number(v, 2) for v in spent)] for item, spent in items]
+    total = [sum(spent[i] for _, spent in items) for i in range(len(methods))]
+    return {
+        "head": ["", *(label(m) for m in methods)],
+        "rows": rows,
+        "grouped": False,
+        "total": ["all", *(number(v, 2) for v in total)],
+    }
+
+
+def audit_table(view: ReportView) -> list[list[str]]:
+    """What was verified of each job."""
+    rows = []
+    for record in view.comparison.records:
+        found, job = record["audit"], record["job"]
+        said = "not audited"
+        if found:
+            said = (
+                f"{found['n_decisions']} decisions and {found['n_predictions']} predictions of "
+                f"{found['n_subjects']} subjects identical"
+            )
+        rows.append([label(job["label"]), str(job["seed"]), said])
+    return rows
+
+
+def settings_table(view: ReportView) -> list[tuple[str, str]]:
+    """What the comparison was set up with."""
+    comparison, cohort = view.comparison, view.cohort
+    setup, source = comparison.setup, comparison.setup.source
+    drawn = "drawn anew with every seed" if source.is_drawn else "the same for every seed"
+    entries = [
+        ("data", f"{comparison.dataset}, {drawn}"),
+        ("subjects", f"{cohort['n_train']} train, {cohort['n_val']} validation, "
+                     f"{cohort['n_test']} test"),
+        ("classes", ", ".join(cohort["classes"])),
+        ("seeds", ", ".join(str(s) for s in comparison.seeds)),
+        ("preset", setup.preset),
+        ("availability", setup.availability),
+        ("predictor of methods that share one", setup.predictor),
+        ("acquiring everything costs", f"{cohort['cost_of_everything']:.2f}"),
+        ("command", command(comparison)),
+    ]  # fmt: skip
+    return entries
+
+
+def versions_table(view: ReportView) -> list[tuple[str, str]]:
+    """Versions, all of them where jobs were run with different ones."""
+    found: dict[str, list[str]] = {}
+    for record in view.comparison.records:
+        for package, version in record["versions"].items():
+            if version not in found.setdefault(package, []):
+                found[package].append(version)
+    return [(package, ", ".join(seen)) for package, seen in found.items()]
+
+
+def command(comparison: Comparison) -> str:
+    """The command that repeats the comparison."""
+    setup, source = comparison.setup, comparison.setup.source
+    parts = ["nocta", "compare", source.data]
+    parts += ["--methods", ",".join(comparison.methods), "--seeds", str(len(comparison.seeds))]
+    defaults = type(setup)(source)
+    options = {
+        "--schema": source.schema,
+        "--path": source.path,
+        "--split-column": source.split_column,
+        "--fractions": _joined(source.fractions or ()),
+        "--preset": setup.preset if setup.preset != defaults.preset else None,
+        "--points": str(setup.n_points) if setup.n_points != defaults.n_points else None,
+        "--cost-weights": _joined(setup.cost_weights),
+        "--budgets": _joined(setup.budgets),
+        "--availability": setup.availability
+        if setup.availability != defaults.availability
+        else None,
+        "--predictor": setup.predictor if setup.predictor != defaults.predictor else None,
+    }
+    for option, value in options.items():
+        if value:
+            parts += [option, value]
+    if setup.quick:
+        parts.append("--quick")
+    return shlex.join([*parts, "--out", str(comparison.directory)])
+
+
+def _joined(values: tuple[float, ...]) -> str:
+    return ",".join(f"{v:g}" for v in values)

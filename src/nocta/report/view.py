@@ -1,0 +1,190 @@
+"""What the report shows, taken from the finished jobs and averaged over seeds.
+
+Curves show every operating point. Whatever is shown for one operating point per method (quality
+over time, calibration, dynamics, ledger) uses the point nearest to one reference cost, so that
+methods are compared at about the same expense.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nocta.evaluation.metrics import N_CALIBRATION_BINS
+from nocta.experiments.compare import Comparison
+from nocta.experiments.summary import cost_range, mean_and_error, wide_methods
+from nocta.plots.dynamics import Dynamics, TimeAxis
+from nocta.plots.style import legend_order
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+Pair = tuple[NDArray[np.float64], NDArray[np.float64]]
+
+
+class ReportView:
+    """A comparison, ready to be drawn and tabulated.
+
+    Args:
+        comparison: At least one job is finished.
+    """
+
+    def __init__(self, comparison: Comparison) -> None:
+        self.comparison = comparison
+        self.cohort: dict[str, Any] = comparison.records[0]["cohort"]
+        self.catalog: dict[str, Any] = self.cohort["catalog"]
+        self.methods = legend_order(comparison.methods)
+
+    @property
+    def axis(self) -> TimeAxis:
+        """How slots and costs are written."""
+        times = tuple(float(t) for t in self.cohort["slot_times"])
+        return TimeAxis(times, self.cohort["time_unit"], self.currency)
+
+    @property
+    def currency(self) -> str:
+        """Unit of costs."""
+        unit: str = self.catalog["currency"]
+        return unit
+
+    @property
+    def is_binary(self) -> bool:
+        """Whether calibration is about the positive class."""
+        return len(self.cohort["classes"]) == 2
+
+    @cached_property
+    def reference_cost(self) -> float:
+        """The middle of the costs that the methods have in common."""
+        results = self.comparison.results
+        wide = wide_methods(results, self.methods)
+        shared = cost_range(results, wide or self.methods)
+        if shared is None:
+            return float(results["cost"].median())
+        return (shared[0] + shared[1]) / 2
+
+    @cached_property
+    def chosen(self) -> dict[str, list[dict[str, Any]]]:
+        """By method, one detail entry per seed: the operating point nearest to the reference."""
+        out: dict[str, list[dict[str, Any]]] = {method: [] for method in self.methods}
+        for record in self.comparison.records:
+            nearest = min(record["details"], key=lambda d: abs(d["cost"] - self.reference_cost))
+            out[record["job"]["label"]].append(nearest)
+        return out
+
+    def over_time(self, metric: str) -> dict[str, Pair]:
+        """By method, mean and standard error of a metric at each slot."""
+        return {
+            method: _over_seeds(entry["per_time"][metric] for entry in entries)
+            for method, entries in self.chosen.items()
+        }
+
+    def calibration(self) -> dict[str, Pair]:
+        """By method, the reliability curve of all seeds together."""
+        curves = {
+            method: _merge_bins([e["calibration"] for e in entries if e["calibration"]])
+            for method, entries in self.chosen.items()
+        }
+        return {method: curve for method, curve in curves.items() if len(curve[0])}
+
+    def dynamics(self) -> list[Dynamics]:
+        """How each method that acquires anything does so over time."""
+        out = []
+        for method, entries in self.chosen.items():
+            stops = np.array([_shares(e["stop_histogram"]) for e in entries]).mean(axis=0)
+            found = Dynamics(
+                method=method,
+                cost_per_time=_mean(e["per_time"]["cost"] for e in entries),
+                stop_share=stops,
+                acquired=_mean(e["acquired"] for e in entries),
+                features=tuple(f["name"] for f in self.catalog["features"]),
+            )
+            if found.cost > 0:
+                out.append(found)
+        return out
+
+    def ledger(self) -> tuple[list[str], list[tuple[str, list[float]]]]:
+        """What was spent on what: methods, and one row of mean charges per item."""
+        spending = {
+            method: {
+                item: float(np.mean([e["ledger"][item] for e in entries]))
+                for item in entries[0]["ledger"]
+            }
+            for method, entries in self.chosen.items()
+        }
+        methods = [m for m in self.methods if sum(spending[m].values()) > 0]
+        items = list(next(iter(spending.values())))
+        rows = [(item, [spending[m][item] for m in methods]) for item in items]
+        rows = [row for row in rows if any(row[1])]
+        rows.sort(key=lambda row: -max(row[1]))
+        return methods, rows
+
+    def frontier_rows(self) -> pd.DataFrame:
+        """The results with a band per row, for a comparison of a single seed."""
+        rows = self.comparison.results.copy()
+        bands = [d["band"] for record in self.comparison.records for d in record["details"]]
+        found = [band or [None, None] for band in bands]
+        rows["low"] = [_number(low) for low, _ in found]
+        rows["high"] = [_number(high) for _, high in found]
+        return rows
+
+    def paper_rows(self, metric: str) -> pd.DataFrame | None:
+        """The paper's rows of the methods compared here, and of NOCTA in any case."""
+        import pandas as pd
+
+        if self.comparison.paper is None:
+            return None
+        wanted = {*self.methods, "nocta-contrastive", "nocta-amortized"}
+        rows = [
+            {"method": row.method, "cost": row.cost, metric: row.metrics[metric]}
+            for row in self.comparison.paper.rows
+            if metric in row.metrics and row.method in wanted
+        ]
+        return pd.DataFrame(rows) if rows else None
+
+    def optimum_points(self, metric: str) -> NDArray[np.float64] | None:
+        """`(k, 2)` cost and accuracy of the exact optimum."""
+        optimum = self.comparison.optimum
+        if optimum is None or metric != "accuracy":
+            return None
+        return np.stack([optimum.cost, optimum.accuracy], axis=1)
+
+
+def _over_seeds(rows: Iterable[list[float | None]]) -> Pair:
+    table = np.array([[_number(v) for v in row] for row in rows], dtype=float)
+    pairs = [mean_and_error(column[~np.isnan(column)]) for column in table.T]
+    return np.array([mean for mean, _ in pairs]), np.array([error for _, error in pairs])
+
+
+def _mean(tables: Iterable[Any]) -> NDArray[np.float64]:
+    return np.asarray(np.mean([np.array(t, dtype=float) for t in tables], axis=0))
+
+
+def _shares(counts: list[int]) -> NDArray[np.float64]:
+    found = np.array(counts, dtype=float)
+    return np.asarray(found / max(found.sum(), 1.0))
+
+
+def _merge_bins(curves: list[dict[str, list[float]]]) -> Pair:
+    """Pool reliability curves bin by bin, each weighted by its pairs."""
+    if not curves:
+        return np.zeros(0), np.zeros(0)
+    stated, observed, counts = (
+        np.concatenate([np.array(c[key], dtype=float) for c in curves])
+        for key in ("stated", "observed", "counts")
+    )
+    bins = np.minimum((stated * N_CALIBRATION_BINS).astype(int), N_CALIBRATION_BINS - 1)
+    total = np.bincount(bins, counts, minlength=N_CALIBRATION_BINS)
+    filled = total > 0
+    means = [
+        np.bincount(bins, counts * v, minlength=N_CALIBRATION_BINS)[filled] / total[filled]
+        for v in (stated, observed)
+    ]
+    return means[0], means[1]
+
+
+def _number(value: float | None) -> float:
+    return float("nan") if value is None else float(value)
