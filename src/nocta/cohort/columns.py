@@ -17,6 +17,7 @@ from nocta.cohort.source import MISSING
 
 _LARGEST = float(np.finfo(np.float32).max)
 _DATE = re.compile(r"\d{4}-\d{2}-\d{2}")
+_EMPTY = MISSING | {"<na>", "nat"}  # as pandas writes them
 _TRUTH = {"false": 0.0, "true": 1.0}
 
 
@@ -41,15 +42,10 @@ def to_text(series: nw.Series[Any]) -> list[str | None]:
 
 
 def _cell_text(cell: Any) -> str | None:
-    if cell is None or cell != cell:  # None, NaN and NaT
-        return None
-    if isinstance(cell, str):
-        text = cell.strip()
-        return None if text.lower() in MISSING else text
     if isinstance(cell, float) and cell.is_integer():
         return str(int(cell))
-    text = str(cell)
-    return None if text == "<NA>" else text
+    text = str(cell).strip()
+    return None if text.lower() in _EMPTY else text
 
 
 def to_numbers(series: nw.Series[Any], categories: Sequence[str] | None = None) -> Numbers:

@@ -72,7 +72,9 @@ def read_history(table: Any, schema: SchemaLike, catalog: Catalog | None = None)
     report = Report()
     parsed = load_schema(schema, report)
     source = open_source(table, report, parsed.text_columns() if parsed else ())
-    out = _histories(source, parsed, catalog, report) if parsed and source else None
+    out = None
+    if parsed is not None and source is not None:
+        out = _histories(source, parsed, catalog, report)
     report.raise_problems(table_name(table))
     assert out is not None
     return out

@@ -77,12 +77,11 @@ def open_source(table: Any, report: Report, text: Collection[str] = ()) -> Sourc
     """
     if isinstance(table, str | Path):
         return _open_file(Path(table), report, text)
-    names = [str(c) for c in getattr(table, "columns", [])]
-    if hasattr(table, "column_names"):  # pyarrow
-        names = [str(c) for c in table.column_names]
-    first = _report_duplicates(names, "the table", report)
-    if len(first) < len(names):
-        table = table.iloc[:, first] if hasattr(table, "iloc") else table.select(first)
+    if hasattr(table, "iloc"):  # pandas and alike: names may be doubled, or no text
+        first = _report_duplicates([str(c) for c in table.columns], "the table", report)
+        table = table.iloc[:, first].rename(columns=str)
+    elif hasattr(table, "column_names"):  # pyarrow
+        table = table.select(_report_duplicates(table.column_names, "the table", report))
     try:
         frame = nw.from_native(table)
     except TypeError:

@@ -80,7 +80,9 @@ def read_table(table: Any, schema: SchemaLike) -> Reading:
     report = Report()
     parsed = load_schema(schema, report)
     source = open_source(table, report, parsed.text_columns() if parsed else ())
-    cohort = _cohort(source, parsed, report) if parsed and source else None
+    cohort = None
+    if parsed is not None and source is not None:
+        cohort = _cohort(source, parsed, report)
     report.raise_problems(table_name(table))
     assert cohort is not None
     return Reading(cohort, tuple(report.notes))

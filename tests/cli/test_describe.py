@@ -1,0 +1,96 @@
+"""`nocta describe` shows the card of built-in data and of tables, or all that is wrong."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from nocta.cli.app import app
+from nocta.cli.data import find_schema, is_table, load_data, table_stem
+from nocta.exceptions import ConfigError, DataFileMissing
+
+ROOT = Path(__file__).parents[2]
+CLINIC = ROOT / "examples" / "clinic.csv"
+MISTAKES = ROOT / "tests" / "cohort" / "data" / "mistakes.csv"
+runner = CliRunner()
+
+
+def test_the_card_of_a_table(tmp_path: Path) -> None:
+    card, figure = tmp_path / "new" / "card.md", tmp_path / "new" / "card.png"
+    shown = runner.invoke(
+        app, ["describe", str(CLINIC), "--out", str(card), "--figure", str(figure)]
+    )
+    assert shown.exit_code == 0
+    assert shown.stdout == card.read_text("utf-8")
+    assert "- 300 subjects, 5 visit slots (years); 1,221 visits took place" in shown.stdout
+    assert "| elastography    | stiffness, attenuation | $60" in shown.stdout
+    assert figure.read_bytes().startswith(b"\x89PNG")
+
+
+def test_the_card_of_a_built_in_data_set() -> None:
+    shown = runner.invoke(app, ["describe", "synthetic"])
+    assert shown.exit_code == 0
+    assert "8,000 subjects, 10 visit slots" in shown.stdout
+
+
+def test_twelve_mistakes_exit_with_status_two() -> None:
+    shown = runner.invoke(app, ["describe", str(MISTAKES)])
+    assert shown.exit_code == 2
+    assert shown.stdout == ""
+    assert "Error: mistakes.csv cannot be used: 12 problems." in shown.stderr
+    assert " 12. " in shown.stderr
+    assert "Traceback" not in shown.stderr
+
+
+@pytest.mark.parametrize(
+    ("args", "message"),
+    [
+        (["synthetc"], "Did you mean 'synthetic'?"),
+        (["none.csv"], "There is no file 'none.csv'"),
+        (["synthetic", "--schema", "x.toml"], "--schema belongs to a table file"),
+        ([str(CLINIC), "--path", "x"], "--path belongs to a built-in data set"),
+        ([str(CLINIC), "--schema", "none.toml"], "There is no schema file 'none.toml'"),
+        ([str(CLINIC), "--figure", "card.txt"], "is no figure; end its name in .png"),
+    ],
+)
+def test_wrong_arguments_are_explained(args: list[str], message: str) -> None:
+    shown = runner.invoke(app, ["describe", *args])
+    assert shown.exit_code == 2
+    assert message in shown.stderr
+
+
+def test_a_schema_is_found_beside_the_table(tmp_path: Path) -> None:
+    table = Path(shutil.copy(CLINIC, tmp_path / "clinic.csv.gz"))
+    with pytest.raises(DataFileMissing, match="Draft one with `nocta init"):
+        find_schema(table)
+    (tmp_path / "schema.toml").touch()
+    assert find_schema(table).name == "schema.toml"
+    (tmp_path / "clinic.schema.toml").touch()
+    assert find_schema(table).name == "clinic.schema.toml"
+    assert table_stem(table) == "clinic"
+
+
+def test_names_are_told_from_paths(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("visits").touch()
+    assert [is_table(d) for d in ("a.csv", "a.PARQUET", "dir/a", "visits")] == [True] * 4
+    assert not is_table("pbc-event")
+
+
+def test_what_was_left_out_is_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    table = tmp_path / "t.csv"
+    table.write_text("id,visit,alt,room,ill\n1,0,2.5,a,0\n2,0,3.5,b,1\n")
+    (tmp_path / "schema.toml").write_text(
+        'subject = "id"\nvisit = "visit"\nlabel = "ill"\n[features.alt]\ncost = 1\n'
+    )
+    assert len(load_data(str(table))) == 2
+    assert capsys.readouterr().err == "Note: Columns not in the schema are ignored: room.\n"
+
+
+def test_options_reach_the_loader() -> None:
+    assert len(load_data("synthetic", n_subjects=7, path=None)) == 7
+    with pytest.raises(ConfigError, match="has no option 'n_subject'"):
+        load_data("synthetic", n_subject=7)

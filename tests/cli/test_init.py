@@ -1,0 +1,79 @@
+"""`nocta init` writes a schema, says what it guessed, and never overwrites unasked."""
+
+from __future__ import annotations
+
+import shutil
+import tomllib
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from nocta.cli.app import app
+from nocta.cli.data import load_data
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+runner = CliRunner()
+
+
+@pytest.fixture
+def clinic(tmp_path: Path) -> Path:
+    return Path(shutil.copy(EXAMPLES / "clinic.csv", tmp_path / "clinic.csv"))
+
+
+def test_a_draft_is_written_beside_the_data(clinic: Path) -> None:
+    shown = runner.invoke(app, ["init", str(clinic)])
+    assert shown.exit_code == 0
+    assert "Please check:\n  - grid:" in shown.stdout
+    assert "As it stands it reads: Cohort('clinic': 300 subjects" in shown.stdout
+    assert tomllib.loads((clinic.parent / "schema.toml").read_text("utf-8"))["label"] == "stage"
+    assert len(load_data(str(clinic))) == 300
+
+
+def test_nothing_is_overwritten_unasked(clinic: Path) -> None:
+    mine = clinic.parent / "schema.toml"
+    mine.write_text("mine")
+    shown = runner.invoke(app, ["init", str(clinic)])
+    assert shown.exit_code == 2
+    assert "is there already. Add --force" in shown.stderr
+    assert mine.read_text() == "mine"
+    assert runner.invoke(app, ["init", str(clinic), "--force"]).exit_code == 0
+    assert mine.read_text() != "mine"
+
+
+def test_a_schema_of_its_own_counts_as_there(clinic: Path) -> None:
+    own = clinic.with_name("clinic.schema.toml")
+    own.write_text("mine")
+    assert runner.invoke(app, ["init", str(clinic)]).exit_code == 2
+    elsewhere = clinic.with_name("new.toml")
+    assert runner.invoke(app, ["init", str(clinic), "--out", str(elsewhere)]).exit_code == 0
+    assert elsewhere.is_file()
+    assert own.read_text() == "mine"
+
+
+def test_prices_are_filled_in(clinic: Path) -> None:
+    prices = clinic.with_name("prices.csv")
+    prices.write_text("feature,cost,group\nbilirubin,7,blood\nalbumin,5,blood\n")
+    shown = runner.invoke(app, ["init", str(clinic), "--costs", str(prices)])
+    assert shown.exit_code == 0
+    schema = tomllib.loads((clinic.parent / "schema.toml").read_text("utf-8"))
+    assert schema["features"]["bilirubin"] == {"cost": 7.0, "group": "blood"}
+    assert "no price for" in shown.stdout
+
+
+def test_a_table_that_does_not_read_is_explained(clinic: Path) -> None:
+    clinic.write_text(clinic.read_text().replace("P001,0.0,71,M,5,1,0.43", "P001,0.0,71,M,5,1,low"))
+    shown = runner.invoke(app, ["init", str(clinic)])
+    assert shown.exit_code == 0
+    assert "does not read yet" in shown.stdout
+    assert "not a number: 'low' (line 2, subject P001)" in shown.stdout
+
+
+@pytest.mark.parametrize("args", [["none.csv"], ["clinic.csv", "--costs", "none.csv"]])
+def test_a_missing_file_is_named(
+    clinic: Path, args: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(clinic.parent)
+    shown = runner.invoke(app, ["init", *args])
+    assert shown.exit_code == 2
+    assert "There is no file 'none.csv'" in shown.stderr

@@ -1,0 +1,156 @@
+"""`nocta init` sees what can be seen, says what it guessed, and writes a schema that reads."""
+
+from __future__ import annotations
+
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from nocta.cohort.draft import draft_schema
+from nocta.exceptions import CostError, DataError
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+
+
+def drafted(table: Any, costs: Any = None) -> dict[str, Any]:
+    return tomllib.loads(draft_schema(table, costs).text)
+
+
+def test_the_example_clinic_is_understood() -> None:
+    draft = draft_schema(EXAMPLES / "clinic.csv")
+    schema = tomllib.loads(draft.text)
+    assert (schema["subject"], schema["time"], schema["label"]) == ("patient", "years", "stage")
+    assert schema["grid"] == [0, 0.5, 1, 2, 3]
+    assert schema["context"] == ["age", "sex"]
+    assert schema["categories"] == {"sex": ["F", "M"]}
+    assert list(schema["features"])[:2] == ["drinks_per_week", "fatigue"]
+    assert schema["features"]["drinks_per_week"] == {"cost": 1.0, "at": "first"}
+    assert draft.readable
+    assert draft.check.startswith("Cohort('clinic': 300 subjects, 5 times, 7 features")
+    doubts = "\n".join(draft.unsure)
+    for part in (
+        "grid: [0.0, 0.5, 1.0, 2.0, 3.0] are the usual times",
+        "the order of 'sex' is alphabetical",
+        "'drinks_per_week' is recorded at first visits only",
+        "stiffness, attenuation are always recorded together",
+        "fill in what they cost you",
+    ):
+        assert part in doubts
+
+
+def test_visit_numbers_are_told_from_times(visits: pd.DataFrame) -> None:
+    assert drafted(visits)["visit"] == "visit"
+    later = visits.assign(visit=visits["visit"] + 1)
+    assert drafted(later)["first_visit"] == 1
+    months = visits.rename(columns={"visit": "month"}).assign(month=visits["visit"] * 6)
+    schema = drafted(months)
+    assert (schema["time"], schema["grid"], schema["time_unit"]) == ("month", [0, 6, 12], "months")
+
+
+def test_dates_become_times(visits: pd.DataFrame) -> None:
+    dates = pd.Timestamp("2020-01-01") + pd.to_timedelta(visits["visit"] * 30, unit="D")
+    draft = draft_schema(visits.drop(columns="visit").assign(visit_date=dates))
+    schema = tomllib.loads(draft.text)
+    assert (schema["time"], schema["time_unit"]) == ("visit_date", "days")
+    assert schema["grid"] == [0, 30, 60]
+    assert draft.readable
+
+
+def test_prices_are_taken_from_the_list(visits: pd.DataFrame) -> None:
+    prices = pd.DataFrame(
+        {"feature": ["alt", "left", "age"], "cost": [3, 9.5, 1], "group": ["blood", None, None]}
+    )
+    draft = draft_schema(visits, prices)
+    schema = tomllib.loads(draft.text)
+    assert schema["features"]["alt"] == {"cost": 3.0, "group": "blood"}
+    assert schema["features"]["left"] == {"cost": 9.5}
+    assert schema["groups"] == {"blood": {"fee": 0.0}}
+    assert "age" in schema["features"]  # what has a price is not free
+    assert "age" not in schema["context"]
+    assert "no price for right" in draft.unsure[-1]
+
+
+@pytest.mark.parametrize(
+    ("prices", "message"),
+    [
+        ({"feature": ["allt"], "cost": [1]}, "no feature of the table is called 'allt'. Did you"),
+        ({"feature": ["alt"], "price": [1]}, "the price list has no column 'cost'"),
+        ({"feature": ["alt"], "cost": [-1]}, "row 0: no cost of at least 0 for 'alt'"),
+        ({"feature": ["alt", "alt"], "cost": [1, 2]}, "row 1: 'alt' has a second price"),
+        ({"feature": [None], "cost": [1]}, "row 0: no feature"),
+    ],
+)
+def test_a_wrong_price_list_is_explained(
+    visits: pd.DataFrame, prices: dict[str, Any], message: str
+) -> None:
+    with pytest.raises(DataError) as caught:
+        draft_schema(visits, pd.DataFrame(prices))
+    assert message in str(caught.value)
+    assert isinstance(caught.value, CostError) == ("allt" not in message)
+
+
+def test_odd_names_and_texts_survive() -> None:
+    table = pd.DataFrame(
+        {
+            "Subject ID": ["ä", "ä", "b", "b"],
+            "visit no": [0, 1, 0, 1],
+            'weight "kg"': [70.0, 71.0, 80.0, 82.0],
+            "mood": ["so \\ so", "good", "good", "bad"],
+            "outcome": [0, 1, 0, 1],
+        }
+    )
+    draft = draft_schema(table)
+    assert draft.readable
+    schema = tomllib.loads(draft.text)
+    assert schema["subject"] == "Subject ID"
+    assert 'weight "kg"' in schema["features"]
+    assert schema["categories"]["mood"] == ["bad", "good", "so \\ so"]
+
+
+def test_unusable_columns_are_left_out_with_a_reason(visits: pd.DataFrame) -> None:
+    many = pd.concat([visits.assign(patient=visits["patient"] + str(i)) for i in range(8)])
+    many = many.reset_index(drop=True).assign(
+        note=[f"note {i}" for i in range(48)], nothing=np.nan, born="1950-01-02"
+    )
+    text = draft_schema(many).text
+    assert "# left out: note (text of 48 different kinds)" in text
+    assert "# left out: nothing (empty)" in text
+    assert "# left out: born (dates)" in text
+
+
+def test_guesses_by_position_are_admitted() -> None:
+    table = pd.DataFrame(
+        {
+            "who": ["x", "x", "y", "y"],
+            "n": [0, 1, 0, 1],
+            "alt": [1.5, 2.5, 3.5, 4.5],
+            "better": ["yes", "no", "no", "no"],
+        }
+    )
+    draft = draft_schema(table)
+    assert {"subject", "visit", "label"} <= {d.partition(":")[0] for d in draft.unsure}
+    assert 'label = "better"   # CHECK' in draft.text
+
+
+def test_a_split_is_recognised(visits: pd.DataFrame) -> None:
+    assert drafted(visits.assign(fold=["train"] * 5 + ["test"]))["split"] == "fold"
+
+
+def test_what_is_no_long_table_is_refused() -> None:
+    with pytest.raises(DataError, match="no column looks like the subject"):
+        draft_schema(pd.DataFrame({"id": [1, 2, 3], "alt": [0.5, 1.5, 2.5]}))
+    with pytest.raises(DataError, match="no column tells the visits of a subject apart"):
+        draft_schema(pd.DataFrame({"id": [1, 1, 2, 2], "alt": ["a", "b", "a", "b"]}))
+    with pytest.raises(DataError, match="the table has no rows"):
+        draft_schema(pd.DataFrame({"id": [], "visit": []}))
+
+
+def test_mistakes_of_the_table_are_passed_on(visits: pd.DataFrame) -> None:
+    cells = visits["alt"].astype(object).where(visits.index != 0, "high")
+    draft = draft_schema(visits.assign(alt=cells))
+    assert not draft.readable
+    assert "not a number: 'high' (row 0, subject a)" in draft.check
