@@ -108,6 +108,16 @@ def test_missing_diagnosis_column_is_an_error(tmp_path: Path) -> None:
         datasets.load("adni", path=file)
 
 
+def test_row_without_patient_is_dropped_and_counted(tmp_path: Path) -> None:
+    rows = [*complete_patient(1), adni_row(1, "m60", "CN") | {"RID": ""}]
+    cohort, report = datasets.load_with_report(
+        "adni", path=write_adni(tmp_path / "ADNIMERGE.csv", rows)
+    )
+    assert cohort.subjects.dtype == np.int64
+    assert not cohort.visits[0, 10]
+    assert "1 rows: without a patient number" in str(report)
+
+
 def test_patient_may_be_named_by_ptid_only(tmp_path: Path) -> None:
     file = write_adni(tmp_path / "TADPOLE_D1_D2.csv", complete_patient(1), drop=["RID"])
     assert datasets.load("adni", path=file).subjects.tolist() == ["011_S_0001"]

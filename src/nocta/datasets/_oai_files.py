@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from nocta.datasets._report import LoadLog
 from nocta.exceptions import DataError
@@ -130,8 +131,8 @@ class Readings:
         return merged.rename(columns=names).reindex(columns=list(self.columns))
 
 
-def numbers(table: pd.DataFrame, name: str, index: pd.Index) -> np.ndarray:
-    """A column in the order of `index`, NaN where the table or the patient lacks it."""
+def numbers(table: pd.DataFrame, name: str) -> NDArray[np.float64]:
+    """A column, or NaN where the files of this visit do not have it."""
     if name not in table.columns:
-        return np.full(len(index), np.nan)
-    return np.asarray(table[name].reindex(index), dtype=float)
+        return np.full(len(table), np.nan)
+    return table[name].to_numpy(float)  # type: ignore[no-any-return]

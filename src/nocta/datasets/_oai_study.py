@@ -93,7 +93,8 @@ class Study:
         for code, letter in SIDES.items():
             index = self.roster.index
             knee = pd.MultiIndex.from_arrays([index, np.full(len(index), code)])
-            measured = {c: numbers(films, p, knee) for c, p in WIDTHS.items()}
+            film = films.reindex(knee)
+            measured = {c: numbers(film, p) for c, p in WIDTHS.items()}
             asked, carried = self._asked(visit, letter, code, table, first)
             label = self._label(visit, letter, table, grades, knee)
             self._note_found({**measured, **asked, **carried})
@@ -109,15 +110,14 @@ class Study:
     ) -> tuple[dict[str, NDArray[np.float64]], dict[str, NDArray[np.float64]]]:
         """Columns asked at this visit, and columns carried on from the first."""
         asked, carried = {}, {}
-        index = self.roster.index
         for source in self.sources:
             if source.first == SIDE:
-                carried[source.column] = np.full(len(index), float(side))
+                carried[source.column] = np.full(len(first), float(side))
             elif source.later is None:
-                base = numbers(first, str(source.name_at("00", letter)), index)
+                base = numbers(first, str(source.name_at("00", letter)))
                 carried[source.column] = base + source.yearly * VISITS[visit] / 12
             else:
-                asked[source.column] = numbers(table, str(source.name_at(visit, letter)), index)
+                asked[source.column] = numbers(table, str(source.name_at(visit, letter)))
         return asked, carried
 
     def _note_found(self, values: Mapping[str, NDArray[np.float64]]) -> None:
@@ -135,5 +135,5 @@ class Study:
             grade = grades.reindex(knee).to_numpy(float)
             known = np.isin(grade, [0, 1, 2, 3, 4])
             return np.where(known, np.maximum(np.nan_to_num(grade), 1) - 1, -1).astype(np.int64)
-        score = numbers(table, f"v{visit}womkp{letter}", self.roster.index)
+        score = numbers(table, f"v{visit}womkp{letter}")
         return np.where(np.isnan(score), -1, score >= PAIN_FROM).astype(np.int64)

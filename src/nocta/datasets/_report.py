@@ -6,6 +6,7 @@ A loader writes into a `LoadLog` while it works; from the log and the finished c
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -134,7 +135,7 @@ class LoadReport:
         """The report as plain text."""
         patients = "" if self.n_groups == self.n_subjects else f" of {self.n_groups:,} patients"
         worst = sorted(self.missing_by_feature.items(), key=lambda item: -item[1])[:3]
-        out = [f"{self.name}: read {source}" for source in self.sources]
+        out = [f"{self.name}: read {source}" for source in self._sources()]
         out += [
             f"  subjects  {self.n_subjects:,}{patients}",
             f"  visits    {self.n_visits:,} in {self.n_times} slots",
@@ -145,6 +146,11 @@ class LoadReport:
         out += [f"  dropped   {d}" for d in self.dropped]
         out += [f"  note      {n}" for n in self.notes]
         return out
+
+    def _sources(self) -> list[str]:
+        if len(self.sources) <= 4:
+            return list(self.sources)
+        return [f"{len(self.sources)} files below {os.path.commonpath(self.sources)}"]
 
     def _classes(self) -> str:
         shown = [f"{name} {count:,}" for name, count in self.class_counts.items() if count]

@@ -122,14 +122,15 @@ def _read(file: Path, features: list[str], log: LoadLog) -> pd.DataFrame:
         file, usecols=[str(subject), diagnosis, *times, *names.values()], dtype=str, na_values=[" "]
     )
     log.read(file)
-    table = pd.DataFrame({"subject": _identifiers(raw[subject])})
-    table["month"] = months(raw, times)
+    table = pd.DataFrame({"month": months(raw, times)})
     table["label"] = _labels(raw[diagnosis], log)
     for feature, column in names.items():
         table[feature] = to_number(raw[column])
-    nobody = table["subject"].isna()
+    nobody = raw[subject].isna()
     log.drop(nobody.sum(), "rows", "without a patient number")
-    return table[~nobody]
+    table = table[~nobody.to_numpy()]
+    table.insert(0, "subject", _identifiers(raw.loc[~nobody, subject]))
+    return table
 
 
 def _check_columns(
@@ -158,7 +159,7 @@ def _identifiers(column: pd.Series) -> pd.Series:
     import pandas as pd
 
     numbers = pd.to_numeric(column, errors="coerce")
-    return numbers.astype("Int64") if numbers.notna().sum() == column.notna().sum() else column
+    return column if numbers.isna().any() else numbers.astype(np.int64)
 
 
 def months(raw: pd.DataFrame, columns: list[str]) -> NDArray[np.float64]:
@@ -246,7 +247,7 @@ CARD = Card(
         "Alzheimer's Disease Neuroimaging Initiative: a multi-centre observational study in the "
         "USA and Canada since 2004, regular visits every six to twelve months."
     ),
-    size="about 1,000 patients, 12 slots",
+    size="1,002 patients (paper), 12 slots",
     labels="3 classes: Dementia, MCI, CN",
     label_rule=(
         "Diagnosis DX of the visit: CN (older files: NL), MCI or Dementia; of a transition such "
@@ -257,8 +258,8 @@ CARD = Card(
     terms="ADNI's; the data may not be passed on.",
     access="request",
     get=(
-        "Apply for access, accept the data-use agreement, then download ADNIMERGE (under study "
-        "data, key tables), or the TADPOLE challenge data"
+        "Apply for access, accept the data-use agreement, then download the table ADNIMERGE from "
+        "the study data, or the data of the TADPOLE challenge"
     ),
     url="https://adni.loni.usc.edu",
     files=("ADNIMERGE.csv, or ADNIMERGE_15Nov2026.csv with its date, or TADPOLE_D1_D2.csv",),

@@ -39,7 +39,7 @@ MEASUREMENTS = (
     Measurement("albumin", "serum albumin", CHEMISTRY, "g/dl", "blood"),
     Measurement("alk.phos", "alkaline phosphatase", CHEMISTRY, "U/l", "blood"),
     Measurement("ast", "aspartate aminotransferase", CHEMISTRY, "U/ml", "blood"),
-    Measurement("platelet", "platelet count", CHEMISTRY, "10^3/ml", "blood"),
+    Measurement("platelet", "platelet count", CHEMISTRY, "1000/µl", "blood"),
     Measurement("protime", "prothrombin time", CLOTTING, "s", "blood"),
 )
 CONTEXT = {

@@ -160,7 +160,7 @@ CARD = Card(
     ),
     slots="slots of 8 hours from the start of intensive care (both configurable); median of a slot",
     licence="open access",
-    terms="No data-use agreement; PhysioNet's page states the licence, which asks for attribution.",
+    terms="No data-use agreement; read the licence on PhysioNet's page before passing data on.",
     access="download",
     get="Download training_setA and training_setB from the page (no account needed); unpack them.",
     url="https://physionet.org/content/challenge-2019/1.0.0/",
