@@ -28,7 +28,9 @@ class GreedyOptions:
         exact_below: With at most this many blocks, every one is tried at every step.
         n_fresh: Otherwise, this many of the highest ranked are tried at a step...
         n_random: ...and this many others.
-        patience: After this many steps without a lower loss, the rest is added as it ranks.
+        share_per_step: Where not every block is tried, this share of the blocks added so far is
+            added at once.
+        patience: After this many additions without a lower loss, the rest is added as it ranks.
         max_evaluations: The same after this many plans were tried.
     """
 
@@ -36,6 +38,7 @@ class GreedyOptions:
     exact_below: int = 32
     n_fresh: int = 8
     n_random: int = 4
+    share_per_step: float = 0.05
     patience: int = 24
     max_evaluations: int = 4000
 
@@ -47,7 +50,7 @@ class GreedyPath:
     Args:
         plans: `(k, L, M)`; the first is empty, each holds the one before.
         costs: `(k,)` mean charge on validation.
-        losses: `(k,)` mean cross-entropy on validation.
+        losses: `(k,)` mean cross-entropy on the validation subjects that were looked at.
     """
 
     plans: NDArray[np.bool_]
@@ -80,16 +83,20 @@ class PlanJudge:
         return np.array([catalog.cost_of(plan & recorded).mean() for plan in plans])
 
     def _losses(self, plans: NDArray[np.bool_]) -> NDArray[np.float64]:
-        n, n_plans = len(self.cohort), len(plans)
-        rows = np.tile(np.arange(n), n_plans)
-        history = History.of(self.cohort.subset(rows), np.repeat(plans, n, axis=0))
-        losses = pair_losses(
-            self.cohort.labels[rows], self.predictor.predict_proba(history)
-        ).reshape(n_plans, -1)
-        labelled = self.cohort.labelled.ravel()
+        labelled = self.cohort.labelled
         if not labelled.any():
-            return np.zeros(n_plans)
-        return np.asarray(losses[:, labelled].mean(axis=1))
+            return np.zeros(len(plans))
+        histories = [History.of(self.cohort, plan) for plan in plans]
+        predicted = self.predictor.predict_proba(_stack(histories))
+        predicted = predicted.reshape(len(plans), *labelled.shape, -1)[:, labelled]
+        truth = np.broadcast_to(self.cohort.labels[labelled], predicted.shape[:2])
+        return np.asarray(pair_losses(truth, predicted).mean(axis=1))
+
+
+def _stack(histories: list[History]) -> History:
+    """All rows of some histories below each other."""
+    parts = [vars(history).values() for history in histories]
+    return History(*(np.concatenate(arrays) for arrays in zip(*parts, strict=True)))
 
 
 def slot_blocks(open_slots: NDArray[np.bool_], max_blocks: int = 400) -> NDArray[np.bool_]:
@@ -143,10 +150,9 @@ def greedy_path(
     with tqdm(total=len(blocks), desc="greedy slots", disable=not progress) as bar:
         while search.left.any():
             search.add_next()
-            bar.update()
+            bar.update(len(search.path) - bar.n)
     plans = np.concatenate([np.zeros((1, *blocks.shape[1:]), bool), np.stack(search.path)])
-    whole = PlanJudge(predictor, cohort)
-    return GreedyPath(plans, whole.costs(plans), whole.losses(plans))
+    return GreedyPath(plans, PlanJudge(predictor, cohort).costs(plans), search.judge.losses(plans))
 
 
 class _Search:
@@ -168,43 +174,48 @@ class _Search:
         self.lowest, self.stale_steps, self.n_evaluations = self.loss, 0, 0
 
     def add_next(self) -> None:
+        """Add the best block, or several at once where many have been added already."""
         tired = self.stale_steps >= self.options.patience
         spent = self.n_evaluations >= self.options.max_evaluations
-        if tired or spent:
-            best = self._ranked()[0]
-        else:
-            best = self._best()
-        self.left[best] = False
-        self.plan = self.plan | self.blocks[best]
-        self.path.append(self.plan)
+        for block in self._ranked().tolist() if tired or spent else self._best():
+            self.left[block] = False
+            self.plan = self.plan | self.blocks[block]
+            self.path.append(self.plan)
 
     def _ranked(self) -> NDArray[np.int64]:
         """Blocks not added yet, the most promising first."""
         left = np.flatnonzero(self.left)
         return left[np.argsort(-self.worth[left], kind="stable")]
 
-    def _best(self) -> int:
-        """The best block, by computing anew as few as seems right."""
+    def _best(self) -> list[int]:
+        """The best blocks, by computing anew as few as seems right."""
         losses: dict[int, float] = {}
         waiting = self._ranked().tolist()
-        if len(waiting) > self.options.exact_below and np.isfinite(self.worth).all():
-            rest = waiting[self.options.n_fresh :]
+        n_fresh = self.options.n_fresh
+        if len(self.blocks) <= self.options.exact_below or np.isinf(self.worth).any():
+            n_fresh = len(waiting)
+        rest = waiting[n_fresh:]
+        if rest:
             extra = self.rng.choice(rest, size=min(self.options.n_random, len(rest)), replace=False)
             losses |= self._refresh(extra.tolist())
             waiting = [b for b in waiting if b not in losses]
         while waiting:
-            n_now = self.options.n_fresh
-            if len(self._ranked()) <= self.options.exact_below or np.isinf(self.worth).any():
-                n_now = len(waiting)
-            losses |= self._refresh(waiting[:n_now])
-            waiting = waiting[n_now:]
-            best = max(losses, key=lambda b: float(self.worth[b]))
-            if not waiting or self.worth[best] >= self.worth[waiting[0]]:
+            losses |= self._refresh(waiting[:n_fresh])
+            waiting = waiting[n_fresh:]
+            if not waiting or max(self.worth[b] for b in losses) >= self.worth[waiting[0]]:
                 break
-        self.loss = losses[best]
-        self.stale_steps = 0 if self.loss < self.lowest else self.stale_steps + 1
+        fresh = sorted(losses, key=lambda b: -float(self.worth[b]))
+        n_added = int(self.options.share_per_step * len(self.path))
+        chosen = fresh[: max(1, min(n_added, len(fresh) // 2))] if rest else fresh[:1]
+        self._moved(losses[chosen[0]] if len(chosen) == 1 else None, chosen)
+        return chosen
+
+    def _moved(self, loss: float | None, chosen: list[int]) -> None:
+        """Note the loss of the plan that comes next."""
+        plan = self.plan | self.blocks[chosen].any(axis=0)
+        self.loss = float(self.judge.losses(plan[None])[0]) if loss is None else loss
+        self.stale_steps = 0 if self.loss < self.lowest else self.stale_steps + len(chosen)
         self.lowest = min(self.lowest, self.loss)
-        return best
 
     def _refresh(self, chosen: list[int]) -> dict[int, float]:
         """Compute the worth of some blocks given the present plan."""
