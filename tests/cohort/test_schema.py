@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import re
+import tomllib
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +12,7 @@ import pandas as pd
 import pytest
 
 from nocta.cohort.problems import Report
-from nocta.cohort.schema import Schema
+from nocta.cohort.schema import FeatureSpec, Schema
 from nocta.cohort.schema_file import load_schema
 from nocta.cohort.table import read_cohort
 from nocta.testing import tiny_cohort
@@ -128,3 +130,12 @@ def test_a_file_that_is_no_toml_is_named(tmp_path: Path) -> None:
     path.write_bytes(b"\xff\xfe\x00")
     assert "is not UTF-8 text" in problems_of(path)[0]
     assert "cannot be read" in problems_of(tmp_path / "none.toml")[0]
+
+
+def test_the_reference_page_tells_the_truth() -> None:
+    page = (EXAMPLE.parents[1] / "docs" / "reference" / "schema.md").read_text("utf-8")
+    example = page.split("```toml\n")[1].split("```")[0]
+    assert problems_of(tomllib.loads(example)) == []
+    documented = set(re.findall(r"^\| `\[?([a-z_]+)", page, flags=re.MULTILINE))
+    assert set(Schema.model_fields) - {"features"} <= documented
+    assert set(FeatureSpec.model_fields) <= documented

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import errno
 from dataclasses import dataclass
-from importlib import import_module, metadata
+from importlib import import_module
 from importlib.util import find_spec
 from typing import Annotated, Any
 
@@ -135,6 +135,8 @@ app = typer.Typer(
 
 def _show_version(wanted: bool) -> None:
     if wanted:
+        from importlib import metadata
+
         typer.echo(f"nocta {metadata.version('nocta')}")
         raise typer.Exit()
 

@@ -5,7 +5,9 @@ Everything is seen through narwhals afterwards, so that the rest behaves the sam
 
 from __future__ import annotations
 
+import csv
 import gzip
+import re
 from collections import Counter
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
@@ -22,6 +24,8 @@ from nocta.cohort.problems import Report, enumerate_some
 #: Cells that mean "not recorded", whatever their case.
 MISSING = frozenset({"", "na", "n/a", "nan", "null", "none", "."})
 _NULLS = sorted({v for m in MISSING for v in (m, m.upper(), m.title())} | {"NaN", "<NA>"})
+_BOM = b"\xef\xbb\xbf"
+_LINE_END = re.compile(rb"\r\n|\n|\r")
 _SIGNATURES = (
     (b"PAR1", "a Parquet file", "Name it .parquet"),
     (b"PK\x03\x04", "an Excel workbook or zip archive", "Export the sheet as CSV"),
@@ -183,9 +187,7 @@ def _open_csv(
 
 
 def _header(data: bytes, delimiter: str) -> list[str]:
-    import csv
-
-    first_line = data.removeprefix(b"\xef\xbb\xbf").split(b"\n", 1)[0].decode("utf-8").rstrip("\r")
+    first_line = _LINE_END.split(data.removeprefix(_BOM), maxsplit=1)[0].decode("utf-8")
     return [c.strip() for c in next(csv.reader([first_line], delimiter=delimiter), [])]
 
 
@@ -199,7 +201,7 @@ def _parse_csv(
     text: Collection[str],
 ) -> Source | None:
     import pyarrow as pa
-    from pyarrow import csv
+    from pyarrow import csv as arrow_csv
 
     uneven: list[tuple[int, int]] = []
 
@@ -208,21 +210,21 @@ def _parse_csv(
         return "skip"
 
     unique = [c if i in first else f"{c}\x00{i}" for i, c in enumerate(header)]
-    body = data.removeprefix(b"\xef\xbb\xbf").partition(b"\n")[2]
+    body = b"".join(_LINE_END.split(data.removeprefix(_BOM), maxsplit=1)[1:])
     if not body.strip():
         return Source(name, nw.from_native(pa.table({c: [] for c in unique}), eager_only=True))
     try:
-        table = csv.read_csv(
+        table = arrow_csv.read_csv(
             BytesIO(body),
             # One block: types are then decided over the whole column.
-            csv.ReadOptions(use_threads=False, block_size=len(body) + 1, column_names=unique),
-            csv.ParseOptions(
+            arrow_csv.ReadOptions(use_threads=False, block_size=len(body) + 1, column_names=unique),
+            arrow_csv.ParseOptions(
                 delimiter=delimiter,
                 newlines_in_values=True,
                 ignore_empty_lines=False,
                 invalid_row_handler=skip,
             ),
-            csv.ConvertOptions(
+            arrow_csv.ConvertOptions(
                 null_values=_NULLS,
                 strings_can_be_null=True,
                 column_types={c: pa.string() for c in text if c in unique},
@@ -242,11 +244,10 @@ def _parse_csv(
     skipped = {number + 1 for number, _ in uneven}
     lines = np.array([i for i in range(2, n_lines + 2) if i not in skipped], dtype=np.int64)
     table = table.select(first)
-    frame = nw.from_native(table, eager_only=True)
     blank = np.ones(len(lines), dtype=bool)
-    for column in frame.columns:
-        blank &= frame[column].is_null().to_numpy()
-    return Source(name, frame.filter((~blank).tolist()), lines[~blank])
+    for cells in table.columns:
+        blank &= cells.is_null().to_numpy()
+    return Source(name, nw.from_native(table.filter(~blank), eager_only=True), lines[~blank])
 
 
 def _report_duplicates(names: Sequence[str], where: str, report: Report) -> list[int]:
