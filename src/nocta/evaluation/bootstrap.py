@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -64,12 +63,12 @@ def bootstrap_bands(
     tails = [(1 - confidence) / 2, (1 + confidence) / 2]
     qualities, samples, cost_ends = [], [], []
     for rollout in rollouts:
-        statistic, is_vectorized = _statistic(rollout, metric)
-        qualities.append(float(statistic(np.arange(len(rollout)))))
-        samples.append(_resample(statistic, is_vectorized, len(rollout), n_resamples, seed))
-        mean_cost = _mean(rollout.costs, np.ones(len(rollout)))
-        costs = _resample(mean_cost, True, len(rollout), n_resamples, seed)
-        cost_ends.append(np.quantile(costs, tails))
+        n = len(rollout)
+        draws = np.random.default_rng(seed).integers(n, size=(n_resamples, n))
+        statistic = _statistic(rollout, metric)
+        qualities.append(float(statistic(np.arange(n)[None])[0]))
+        samples.append(statistic(draws))
+        cost_ends.append(np.quantile(rollout.costs[draws].mean(axis=1), tails))
     ends = np.array([_quantiles(sample, tails) for sample in samples])
     return Bands(
         costs=np.array([r.cost for r in rollouts]),
@@ -82,44 +81,27 @@ def bootstrap_bands(
     )
 
 
-Statistic = Callable[..., Any]
+#: From `(r, n)` rows of subjects to the metric of each of the `r` resamples.
+Statistic = Callable[[NDArray[np.int64]], NDArray[np.float64]]
 
 
-def _resample(
-    statistic: Statistic, vectorized: bool, n: int, n_resamples: int, seed: int
-) -> NDArray[np.float64]:
-    """The statistic of `n_resamples` draws of `n` rows; same seed, same draws."""
-    from scipy.stats import bootstrap  # slow to import
-
-    result = bootstrap(
-        (np.arange(n),),
-        statistic,
-        n_resamples=n_resamples,
-        vectorized=vectorized,
-        method="percentile",
-        random_state=np.random.default_rng(seed),
-    )
-    return np.asarray(result.bootstrap_distribution)
-
-
-def _statistic(rollout: Rollout, metric: str) -> tuple[Statistic, bool]:
-    """From rows to the metric, and whether it takes many sets of rows at once."""
+def _statistic(rollout: Rollout, metric: str) -> Statistic:
     labels, probabilities = rollout.labels, rollout.probabilities
-    if metric == "tail_loss":
-        losses = pair_losses(labels, probabilities)
-        return (lambda rows: tail_loss(losses[rows])), False
+    labelled = labels >= 0
     cells = _cell_scores(rollout, metric)
     if cells is not None:
-        labelled = labels >= 0
         sums = np.where(labelled, cells, 0.0).sum(axis=1)
-        return _mean(sums, labelled.sum(axis=1).astype(float)), True
+        return _mean(sums, labelled.sum(axis=1).astype(float))
+    if metric == "tail_loss":
+        losses = pair_losses(labels, probabilities)
+        return lambda draws: np.array([tail_loss(losses[rows]) for rows in draws])
     score = METRICS[metric]
 
-    def pooled(rows: NDArray[np.int64]) -> float:
-        chosen = labels[rows] >= 0
-        return score(labels[rows][chosen], probabilities[rows][chosen])
+    def one_by_one(draws: NDArray[np.int64]) -> NDArray[np.float64]:
+        chosen = ((rows, labelled[rows]) for rows in draws)
+        return np.array([score(labels[r][cells], probabilities[r][cells]) for r, cells in chosen])
 
-    return pooled, False
+    return one_by_one
 
 
 def _cell_scores(rollout: Rollout, metric: str) -> NDArray[np.float64] | None:
@@ -138,10 +120,9 @@ def _cell_scores(rollout: Rollout, metric: str) -> NDArray[np.float64] | None:
 
 
 def _mean(sums: NDArray[np.float64], counts: NDArray[np.float64]) -> Statistic:
-    def statistic(rows: NDArray[np.int64], axis: int = -1) -> NDArray[np.float64]:
-        total = counts[rows].sum(axis=axis)
-        with np.errstate(invalid="ignore"):  # no label in the whole resample
-            return np.asarray(sums[rows].sum(axis=axis) / total)
+    def statistic(draws: NDArray[np.int64]) -> NDArray[np.float64]:
+        with np.errstate(invalid="ignore"):  # no label in a whole resample
+            return np.asarray(sums[draws].sum(axis=1) / counts[draws].sum(axis=1))
 
     return statistic
 

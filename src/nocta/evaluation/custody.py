@@ -20,7 +20,7 @@ _LEAVES = (str, bytes, int, float, complex, bool, type(None), type, ModuleType, 
 
 
 def held_data(holder: Any, cohort: Cohort) -> str:
-    """`"values"` or `"labels"` where `holder` holds those of `cohort`, else an empty string.
+    """Which data of `cohort` an object holds: `"values"`, `"labels"`, both, or nothing.
 
     Attributes, containers, closures and tensors are followed. An array counts when it shares
     memory with the cohort's, or is an equal copy of it as a whole.
@@ -31,11 +31,9 @@ def held_data(holder: Any, cohort: Cohort) -> str:
         >>> held_data({"notes": [cohort.labels]}, cohort), held_data(["nothing"], cohort)
         ('labels', '')
     """
-    for array in _arrays(holder):
-        for name in ("values", "labels"):
-            if _is_same(array, getattr(cohort, name)):
-                return name
-    return ""
+    truth: dict[str, NDArray[Any]] = {"values": cohort.values, "labels": cohort.labels}
+    found = {name for a in _arrays(holder) for name in truth if _is_same(a, truth[name])}
+    return " and ".join(name for name in truth if name in found)
 
 
 def _is_same(found: NDArray[Any], truth: NDArray[Any]) -> bool:
