@@ -138,7 +138,7 @@ class MLPPredictor(NeuralPredictor):
         Args:
             inputs: `(n, L, width)` what is known.
             slots: `(n, L, slot_width)` all that was recorded, as in `EncodedCohort.slots`.
-            plans: `(p, L, M)` shared by all subjects; false where already known.
+            plans: `(p, L, M)` shared by all subjects; false before `start` and where known.
             start: First time wanted; `t + 1` for the loss-to-go from slot `t`.
         """
         net = self.net_
@@ -150,6 +150,10 @@ class MLPPredictor(NeuralPredictor):
             own = owner == m
             added[m] = torch.einsum("nls,lsh->nlh", slots[..., own], net.slots[:, own])
         known = net.first(inputs)[:, None, start:]
-        sums = torch.einsum("plm,mnlh->nplh", plans.float(), added).cumsum(dim=2)
-        logits = net.head(net.after_first(known + sums[:, :, start:]))
-        return F.log_softmax(logits / self.temperature_, dim=-1)
+        planned = plans[:, start:].float()
+        sums = torch.einsum("plm,mnlh->nplh", planned, added[:, :, start:]).cumsum(dim=2)
+        # The temperature divides a few weights here in place of very many logits.
+        scale = 1 / self.temperature_
+        hidden = net.after_first(known + sums)
+        logits = F.linear(hidden, net.head.weight * scale, net.head.bias * scale)
+        return F.log_softmax(logits, dim=-1)
