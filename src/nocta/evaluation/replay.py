@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from copy import deepcopy
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -37,8 +38,9 @@ class RecordingPolicy(Policy):
         self.policy.begin(n_subjects, seed)
 
     def decide(self, observation: Observation) -> Decision:
+        kept = _copy(observation)
         decision = self.policy.decide(observation)
-        self.rounds.append((observation, decision))
+        self.rounds.append((kept, decision))
         return decision
 
     def predict_proba(self, history: History) -> NDArray[np.float32]:
@@ -80,7 +82,7 @@ class _ForcedEnvironment(Environment):
 
     def observe(self) -> Observation:
         seen = super().observe()
-        return Observation(**{**vars(seen), "remaining": np.maximum(seen.remaining, 0.0)})
+        return replace(seen, remaining=np.maximum(seen.remaining, 0.0))
 
     def _check(self, observation: Observation, decision: Decision, within_visit: bool) -> None:
         pass
@@ -138,8 +140,13 @@ def replay(policy: Policy, world: Cohort, recording: Recording, cut: int) -> Ite
         if not early.any():
             return
         seen = env.observe()
-        yield Round(observation, decision, seen, policy.decide(seen), early)
+        yield Round(observation, decision, seen, policy.decide(_copy(seen)), early)
         env.step(seen, decision, recording.within_visit)
+
+
+def _copy(observation: Observation) -> Observation:
+    """In case the policy writes into what it is given."""
+    return replace(observation, history=deepcopy(observation.history))
 
 
 def same_rows(a: NDArray[Any], b: NDArray[Any]) -> NDArray[np.bool_]:

@@ -1,0 +1,93 @@
+"""The frontier figure: every method is drawn and named, with bands, optimum and paper rows."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from nocta.evaluation import Frontier
+from nocta.exceptions import ConfigError, DataError
+from nocta.plots.frontier import frontier_figure, mean_curve
+from nocta.plots.style import METHOD_STYLES, legend_order, method_style, save_figure
+from nocta.policies.registry import METHODS
+
+
+@pytest.fixture
+def results():
+    rng = np.random.default_rng(0)
+    rows = [
+        {"method": m, "seed": s, "cost": c, "accuracy": 0.3 + 0.05 * c + 0.01 * rng.normal()}
+        for m in ("static", "random", "mine")
+        for s in range(3)
+        for c in (1.0, 2.0, 4.0)
+    ]
+    rows += [{"method": "nothing", "seed": s, "cost": 0.0, "accuracy": 0.3} for s in range(3)]
+    return pd.DataFrame(rows)
+
+
+def legend_of(figure):
+    return [text.get_text() for text in figure.legends[0].get_texts()]
+
+
+def test_every_method_of_the_registry_has_its_own_look():
+    assert set(METHODS) == set(METHOD_STYLES)
+    looks = {(s.marker, str(s.line)) for s in METHOD_STYLES.values()}
+    assert len(looks) == len(METHOD_STYLES)
+
+
+def test_unknown_methods_get_a_spare_look_after_the_known():
+    assert method_style("mine", 3).label == "mine"
+    assert legend_order(["mine", "random", "static"]) == ["static", "random", "mine"]
+
+
+def test_seeds_are_averaged_point_by_point():
+    curve = mean_curve([Frontier([1.0, 2.0], [0.2, 0.4]), Frontier([1.2, 2.2], [0.4, 0.8])])
+    assert curve.costs == pytest.approx([1.1, 2.1])
+    assert curve.qualities == pytest.approx([0.3, 0.6])
+    assert curve.quality_errors == pytest.approx([0.1, 0.2])
+
+
+def test_uneven_seeds_are_averaged_over_the_costs_they_share():
+    curve = mean_curve([Frontier([0.0, 4.0], [0.0, 1.0]), Frontier([1.0, 2.0, 3.0], [0.5] * 3)])
+    assert (curve.costs[0], curve.costs[-1]) == (1.0, 3.0)
+    assert curve.qualities[0] == pytest.approx((0.25 + 0.5) / 2)
+
+
+def test_one_seed_has_no_error():
+    curve = mean_curve([Frontier([1.0, 2.0], [0.2, 0.4])])
+    assert (curve.quality_errors == 0).all()
+
+
+def test_the_legend_names_everything_that_is_drawn(results):
+    paper = pd.DataFrame({"method": ["asac", "static"], "cost": [2.0, 2.5], "accuracy": [0.5, 0.4]})
+    optimum = np.array([[0.0, 0.3], [3.0, 0.9]])
+    figure = frontier_figure(results, optimum=optimum, paper=paper, title="t", currency="$")
+    names = ["optimum (exact)", "static subset", "random", "nothing", "mine"]
+    assert legend_of(figure) == [*names, "ASAC (as published)", "hollow: as published"]
+    axes = figure.axes[0]
+    assert axes.get_xlabel() == "mean acquisition cost per subject ($)"
+    assert axes.get_ylabel() == "accuracy"
+
+
+def test_a_method_without_the_metric_is_left_out(results):
+    results.loc[results["method"] == "mine", "accuracy"] = np.nan
+    assert "mine" not in legend_of(frontier_figure(results))
+
+
+def test_figures_are_written_in_every_format(results, tmp_path):
+    for ending in ("png", "svg", "pdf"):
+        path = save_figure(frontier_figure(results), tmp_path / "deep" / f"f.{ending}")
+        assert path.stat().st_size > 1000
+
+
+def test_the_same_data_give_the_same_file(results, tmp_path):
+    first, again = (save_figure(frontier_figure(results), tmp_path / f"{i}.svg") for i in (1, 2))
+    assert first.read_bytes() == again.read_bytes()
+
+
+def test_wrong_tables_are_refused(results):
+    with pytest.raises(DataError, match="no column 'seed', 'roc_auc'"):
+        frontier_figure(results.drop(columns="seed"), "roc_auc")
+    with pytest.raises(ConfigError, match="no metric 'f1'"):
+        frontier_figure(results, "f1")
