@@ -59,7 +59,7 @@ def change(table: pd.DataFrame, column: str, row: int, value: object) -> pd.Data
         ("alt", 0, "1_000", DataError, "not a number: '1_000'"),
         ("alt", 0, 1e39, DataError, "infinite or too large: row 0, subject a"),
         ("sex", 0, "f", DataError, "Use one of ['F', 'M']"),
-        ("age", 1, 62, DataError, "context that changes within a subject: row 1, subject a"),
+        ("age", 2, 62, DataError, "context that changes within a subject: row 2, subject a"),
         ("stage", 1, 2, DataError, "mostly text, but numbers here: '2' (row 1, subject a)"),
     ],
 )

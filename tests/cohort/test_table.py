@@ -76,6 +76,7 @@ def test_real_times_take_the_last_record_of_a_slot() -> None:
         "features": {"alt": {"cost": 1.0}, "scan": {"cost": 1.0, "columns": ["left", "right"]}},
     }
     cohort = read_cohort(table, schema)
+    assert_same(read_cohort(table.iloc[[3, 2, 1, 0]], schema), cohort)
     np.testing.assert_array_equal(cohort.values[0, :, 0], [10, 20, 40])
     # The scan of 1.1 replaces that of 0.9 as a whole: two scans are never mixed.
     np.testing.assert_array_equal(cohort.values[0, 1, 1:], [np.nan, 7])

@@ -286,9 +286,9 @@ def _constant_within(column: Column, codes: NDArray[np.int64]) -> bool:
 
 
 def _only_at_first(column: Column, codes: NDArray[np.int64], times: NDArray[np.float64]) -> bool:
-    """Whether it is recorded in no row but each subject's first, and subjects have several."""
+    """Whether it is recorded in no row but each subject's first."""
     first = np.full(codes.max() + 1, np.inf)
     np.fmin.at(first, codes, times)
     later = times > first[codes]
     recorded = np.array([t is not None for t in column.texts])
-    return bool(later.any()) and not bool((recorded & later).any())
+    return not bool((recorded & later).any())
