@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
+from nocta.cohort.history import History
 from nocta.evaluation.audit import audit, audit_factory, check_rules
 from nocta.evaluation.custody import held_data
 from nocta.evaluation.replay import RecordingPolicy, Terms, record, replay
+from nocta.evaluation.rollout import Environment
 from nocta.exceptions import LeakageError, PlanError
 from nocta.policies.base import Decision, Policy
 from nocta.policies.fixed import FixedPlanPolicy, RandomPolicy
@@ -215,3 +219,14 @@ def test_held_data_is_found_in_tensors(cohort):
 def test_other_subjects_may_be_held(cohort, everything):
     assert not held_data(tiny_cohort(40, seed=9), cohort)
     assert not held_data(everything, cohort)
+
+
+def test_an_environment_that_shows_too_much_is_caught(cohort, everything, monkeypatch):
+    def show_all(self, rows=None):
+        chosen = self._cohort if rows is None else self._cohort.subset(rows)
+        asked = self._requested if rows is None else self._requested[rows]
+        return replace(History.of(chosen, asked), values=chosen.values)
+
+    monkeypatch.setattr(Environment, "history", show_all)
+    with pytest.raises(LeakageError, match="what the environment showed for subject"):
+        audit(everything, cohort)
