@@ -122,7 +122,9 @@ def compare(
     store = JobStore(Path(directory))
     jobs = list({job.name: job for job in jobs}.values())
     _check(setup, jobs)
-    store.open(setup, data_fingerprint(setup.source.load(0)))
+    cohort = setup.source.load(0)
+    setup.source.split(cohort, 0)
+    store.open(setup, data_fingerprint(cohort))
     labels = list(dict.fromkeys(job.label for job in jobs))
 
     def merge() -> None:

@@ -8,7 +8,7 @@ import numpy as np
 
 from nocta.cohort.catalog import Catalog
 from nocta.evaluation.bootstrap import bootstrap_bands
-from nocta.evaluation.metrics import reliability
+from nocta.evaluation.metrics import evaluate_pairs, reliability, summarize
 from nocta.evaluation.rollout import Rollout
 
 VISIT_FEE = "visit fee"
@@ -27,7 +27,7 @@ def describe_rollout(
         seed: Of the band.
 
     Returns:
-        `rollout.summary()`, and: `band`, the 95 % interval of `metric` when subjects are drawn
+        `rollout.summary()`, over time for some metrics only, and: `band`, the 95 % interval of `metric` when subjects are drawn
         anew; `calibration`, the reliability curve; `acquired`, the share of subjects who acquired
         each feature at each slot; `ledger`, what was spent on what.
     """
@@ -44,11 +44,24 @@ def describe_rollout(
         bands = bootstrap_bands([rollout], metric, N_RESAMPLES, seed)
         band = [float(bands.quality_low[0]), float(bands.quality_high[0])]
     return {
-        **rollout.summary(),
+        **summarize(rollout, per_time=False),
+        "per_time": _per_time(rollout, {metric, "accuracy", "cross_entropy"}),
         "band": band,
         "calibration": curve,
         "acquired": rollout.history.acquired.mean(axis=0).tolist(),
         "ledger": ledger(rollout, catalog),
+    }
+
+
+def _per_time(rollout: Rollout, metrics: set[str]) -> dict[str, list[float]]:
+    labels, probabilities = rollout.labels, rollout.probabilities
+    slots = [
+        evaluate_pairs(labels[:, t : t + 1], probabilities[:, t : t + 1], metrics)
+        for t in range(labels.shape[1])
+    ]
+    return {
+        "cost": rollout.cost_per_visit.mean(axis=0).tolist(),
+        **{name: [slot[name] for slot in slots] for name in sorted(metrics)},
     }
 
 

@@ -27,6 +27,9 @@ from nocta.policies.method import Method, cost_of_everything
 from nocta.policies.registry import method_class
 from nocta.predictors.base import Predictor
 
+#: The future of the audited subjects is cut off at every slot, or at this many.
+MAX_CUTS = 12
+
 
 @dataclass(frozen=True)
 class Job:
@@ -185,6 +188,7 @@ def _audit(
         seed=seed,
         budget=setting.get("budget"),
         availability=setup.availability,
+        n_cuts=min(test.n_times + 1, MAX_CUTS),
     )
     return {**report.to_dict(), "setting": setting, "finding": str(report)}
 

@@ -105,12 +105,12 @@ def dynamics_figure(
             image = _draw_column(column, entry, axis, i, (top, stop), shown)
         for row in panels[:, 1:]:
             for axes in row:
-                axes.tick_params(labelleft=False)
+                axes.tick_params(labelleft=False, left=False)
         _label(panels[:, 0], axis)
         if n > 1:
             for axes in panels[2]:
                 axes.set_xlabel("")
-            figure.supxlabel(f"{axis.unit} (left of it: never acquired)", fontsize=8)
+            figure.supxlabel(f"{axis.unit} (–: never acquired)", fontsize=8)
         figure.colorbar(
             image, ax=panels[2, -1], label="share", ticks=[0, 1], pad=0.02, fraction=0.08
         )

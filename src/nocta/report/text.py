@@ -14,22 +14,24 @@ if TYPE_CHECKING:
 
 def summary_table(comparison: Comparison) -> Table:
     """Every operating point, averaged over seeds."""
+    from rich.box import SIMPLE_HEAD
     from rich.table import Table
 
-    shown = dict.fromkeys([comparison.quality, "cross_entropy"])
-    content = points_table(ReportView(comparison), list(shown))
+    content = points_table(ReportView(comparison), [comparison.quality])
     seeds = len(comparison.seeds)
     out = Table(
         title=f"{comparison.dataset}: mean ± standard error over {seeds} seed(s)",
         title_justify="left",
+        box=SIMPLE_HEAD,
     )
-    for i, name in enumerate(content["head"]):
-        out.add_column(name, justify="left" if i == 0 else "right", no_wrap=i == 0)
-    previous = None
+    wanted = [i for i, name in enumerate(content["head"]) if name not in ("point", "seeds")]
+    for i in wanted:
+        out.add_column(content["head"][i], justify="right" if i else "left", no_wrap=True)
+    previous = ""
     for row in content["rows"]:
-        if previous is not None and row[0] != previous:
+        if previous and row[0] != previous:
             out.add_section()
-        out.add_row(*row)
+        out.add_row(*("" if i == 0 and row[0] == previous else row[i] for i in wanted))
         previous = row[0]
     return out
 

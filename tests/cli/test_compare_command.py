@@ -1,0 +1,121 @@
+"""`nocta compare` and `nocta optimum` keep their contract with scripts."""
+
+from __future__ import annotations
+
+import csv
+from pathlib import Path
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+from nocta.cli.app import app
+from nocta.exact import optimal_frontier, synthetic_task
+from nocta.exact.optimum import OptimalFrontier
+from nocta.experiments.results import COLUMNS
+
+runner = CliRunner()
+CLINIC = Path(__file__).parents[2] / "examples" / "clinic.csv"
+QUICK = ["--jobs", "1", "--quiet", "--quick", "--predictor", "bayes"]
+
+
+def invoke(*args: object) -> tuple[int, str]:
+    found = runner.invoke(app, [str(a) for a in args])
+    return found.exit_code, " ".join(found.output.split())
+
+
+def test_a_comparison_from_end_to_end(tmp_path: Path) -> None:
+    out = tmp_path / "d"
+    args = ["compare", "synthetic", "--methods", "nothing,random", "--seeds", 1, "--out", out]
+    status, shown = invoke(*args, *QUICK)
+    assert status == 0
+    assert "random" in shown
+    assert "report.html" in shown
+    names = {p.name for p in out.iterdir()}
+    assert names >= {
+        "results.csv",
+        "summary.csv",
+        "optimum.csv",
+        "frontier.png",
+        "report.html",
+        "setup.json",
+    }
+    with (out / "results.csv").open(encoding="utf-8") as file:
+        rows = list(csv.DictReader(file))
+    assert tuple(rows[0]) == COLUMNS
+    assert {row["method"] for row in rows} == {"nothing", "random"}
+    before = (out / "results.csv").read_bytes()
+    assert invoke(*args, *QUICK)[0] == 0
+    assert (out / "results.csv").read_bytes() == before
+    status, shown = invoke(*args, "--points", 2, *QUICK)
+    assert status == 2
+    assert "n_points is 4 there and 2 here" in shown
+
+
+@pytest.mark.parametrize(
+    ("args", "message"),
+    [
+        (["--methods", "statik"], "There is no method 'statik'. Did you mean 'static'?"),
+        (["--methods", "static", "--preset", "best"], "use 'default' or 'paper'"),
+        (["--methods", "static", "--availability", "no"], "use 'on-arrival' or 'known'"),
+        (["--methods", "static", "--budgets", "a,b"], "is not a list of numbers"),
+        (["--methods", "static", "--budgets=-1"], "use numbers of at least 0"),
+        (["--methods", "static", "--split-column", "set"], "has no split of its own"),
+        (["--methods", "static", "--fractions", ".5,.5,.5"], "must be positive and sum to 1"),
+        (["--methods", "static", "--schema", "s.toml"], "--schema belongs to a table file"),
+        (["--methods", "static", "--seeds", "0"], "--seeds"),
+    ],
+)
+def test_wrong_input_exits_with_status_two(args: list[str], message: str, tmp_path: Path) -> None:
+    status, shown = invoke("compare", "synthetic", *args, "--out", tmp_path / "d", "--jobs", 1)
+    assert status == 2
+    assert message in shown.replace("│ ", "").replace(" │", "")
+    assert not (tmp_path / "d" / "results.csv").exists()
+
+
+def test_data_that_do_not_exist_exit_with_status_two(tmp_path: Path) -> None:
+    for data, message in (
+        ("synthetik", "Did you mean 'synthetic'"),
+        ("no.csv", "no file 'no.csv'"),
+    ):
+        status, shown = invoke("compare", data, "--methods", "static", "--out", tmp_path / "d")
+        assert status == 2
+        assert message in shown
+
+
+def test_the_exact_filter_needs_a_finite_task(tmp_path: Path) -> None:
+    status, shown = invoke(
+        "compare", CLINIC, "--methods", "nothing", "--predictor", "bayes", "--out", tmp_path / "d"
+    )
+    assert status == 2
+    assert "optimum of" in shown
+
+
+def test_the_optimum_is_written_and_drawn(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def small(dataset: str, *, progress: bool) -> OptimalFrontier:
+        return optimal_frontier(synthetic_task(horizon=2))
+
+    monkeypatch.setattr("nocta.experiments.optimum.compute_optimum", small)
+    out, figure = tmp_path / "new" / "f.csv", tmp_path / "f.png"
+    status, shown = invoke("optimum", "synthetic", "--out", out, "--figure", figure, "--quiet")
+    assert status == 0
+    expected = optimal_frontier(synthetic_task(horizon=2))
+    assert f"Wrote {len(expected)} vertices" in shown
+    assert out.read_text("utf-8").startswith("cost,accuracy\n0,")
+    table = np.loadtxt(out, delimiter=",", skiprows=1)
+    np.testing.assert_allclose(table, np.stack([expected.cost, expected.accuracy], 1), atol=1e-9)
+    assert figure.read_bytes().startswith(b"\x89PNG")
+
+
+@pytest.mark.parametrize(
+    ("args", "message"),
+    [
+        (["pbc-stage", "--out", "f.csv"], "The optimum of 'pbc-stage' is not known"),
+        (["synthetic", "--out", "."], "is a folder"),
+        (["synthetic", "--out", "f.csv", "--figure", "f.txt"], "no ending of a picture"),
+    ],
+)
+def test_an_optimum_that_cannot_be_had_exits_at_once(args: list[str], message: str) -> None:
+    status, shown = invoke("optimum", *args)
+    assert status == 2
+    assert message in shown

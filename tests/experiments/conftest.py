@@ -1,0 +1,31 @@
+"""A small synthetic comparison and methods that misbehave."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from fake_methods import FAKES
+
+from nocta.experiments.setup import DataSource, Setup
+from nocta.policies.registry import METHODS
+
+
+@pytest.fixture
+def small_setup() -> Setup:
+    """Few synthetic subjects and the exact predictor: a job takes a fraction of a second."""
+    source = DataSource("synthetic", max_subjects=60)
+    return Setup(source, n_points=3, predictor="bayes", audit_subjects=6)
+
+
+@pytest.fixture(autouse=True)
+def _fake_methods(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, target in FAKES.items():
+        monkeypatch.setitem(METHODS, name, target)
+
+
+@pytest.fixture
+def clinic() -> tuple[Path, Path]:
+    """A table of 300 subjects and its schema."""
+    folder = Path(__file__).parents[2] / "examples"
+    return folder / "clinic.csv", folder / "clinic.schema.toml"

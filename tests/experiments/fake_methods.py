@@ -1,0 +1,107 @@
+"""Methods that fail, die, leak or have a cost weight, for tests of the machinery around them."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+
+from nocta.cohort.cohort import Cohort
+from nocta.experiments.job import Job
+from nocta.policies.base import Policy
+from nocta.policies.fixed import FixedPlanPolicy
+from nocta.policies.method import Method
+from nocta.predictors.base import Predictor
+from nocta.testing import NonCausalPredictor, RunningMeanPredictor
+
+#: What to add to the registry, by name.
+FAKES = {
+    "fake-honest": "fake_methods:Honest",
+    "fake-failing": "fake_methods:Failing",
+    "fake-leaking": "fake_methods:Leaking",
+    "fake-weighted": "fake_methods:Weighted",
+}
+
+
+class Honest(Method):
+    """Acquires the first `n` visits; notes every fit in a file when told to."""
+
+    name = "fake-honest"
+
+    def __init__(self, n_visits: int = 2, notes: str = "", preset: str = "none") -> None:
+        self.n_visits = n_visits
+        self.notes = notes
+        self.preset = preset
+
+    def fit(
+        self,
+        train: Cohort,
+        val: Cohort,
+        *,
+        seed: int,
+        predictor: Predictor | None = None,
+        progress: bool = False,
+    ) -> Self:
+        if self.notes:
+            with Path(self.notes).open("a", encoding="utf-8") as file:
+                file.write(f"{self.name} {seed}\n")
+        self.open_slots_ = train.catalog.open_slots
+        self.predictor_: Predictor = RunningMeanPredictor(train.n_classes)
+        return self
+
+    def settings(self, val: Cohort, n_points: int) -> list[dict[str, Any]]:
+        return [{"n_visits": n} for n in range(1, self.n_visits + 1)]
+
+    def policy(self, setting: dict[str, Any]) -> Policy:
+        early = np.arange(len(self.open_slots_)) < setting.get("n_visits", 1)
+        return FixedPlanPolicy(self.open_slots_ & early[:, None], self.predictor_)
+
+
+class Failing(Honest):
+    """Raises when fitted, at seed 1."""
+
+    name = "fake-failing"
+
+    def fit(self, train: Cohort, val: Cohort, *, seed: int, **rest: Any) -> Self:
+        if seed == 1:
+            raise RuntimeError("the flux\ncapacitor is empty")
+        return super().fit(train, val, seed=seed, **rest)
+
+
+@dataclass(frozen=True)
+class DyingJob(Job):
+    """Takes down every process but the one it was made in, as running out of memory does."""
+
+    home: int = field(default_factory=os.getpid)
+
+    @property
+    def shares_predictor(self) -> bool:
+        if os.getpid() != self.home:
+            os._exit(1)
+        return False
+
+
+class Leaking(Honest):
+    """Predicts early times from late acquisitions."""
+
+    name = "fake-leaking"
+
+    def fit(self, train: Cohort, val: Cohort, *, seed: int, **rest: Any) -> Self:
+        super().fit(train, val, seed=seed, **rest)
+        self.predictor_ = NonCausalPredictor(train.n_classes)
+        return self
+
+
+class Weighted(Honest):
+    """Has a cost weight as its knob: the higher, the fewer visits."""
+
+    name = "fake-weighted"
+
+    def settings(self, val: Cohort, n_points: int) -> list[dict[str, Any]]:
+        return [{"cost_weight": 1.0, "other": "kept"}, {"cost_weight": 0.5, "other": "kept"}]
+
+    def policy(self, setting: dict[str, Any]) -> Policy:
+        return super().policy({"n_visits": round(1 / setting["cost_weight"])})

@@ -1,0 +1,121 @@
+"""What is held fixed over a comparison, and who belongs to which part."""
+
+from __future__ import annotations
+
+import csv
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from nocta.exceptions import ConfigError, DataError
+from nocta.experiments.setup import DataSource, Setup, _read_parts, data_fingerprint
+
+
+def test_synthetic_data_are_drawn_with_the_seed() -> None:
+    source = DataSource("synthetic", max_subjects=30)
+    assert source.is_drawn
+    assert not np.array_equal(source.load(0).values, source.load(1).values)
+    assert np.array_equal(source.load(1).values, source.load(1).values)
+
+
+def test_a_table_is_the_same_for_every_seed_and_its_split_is_not(
+    clinic: tuple[Path, Path],
+) -> None:
+    source = DataSource(str(clinic[0]), schema=str(clinic[1]))
+    cohort = source.load(3)
+    assert not source.is_drawn
+    assert np.array_equal(cohort.subjects, source.load(4).subjects)
+    test_3, test_4 = (source.split(cohort, seed)[2].subjects.tolist() for seed in (3, 4))
+    assert test_3 != test_4
+    assert test_3 == source.split(cohort, 3)[2].subjects.tolist()
+
+
+def test_the_parts_of_a_seed_share_nobody(clinic: tuple[Path, Path]) -> None:
+    source = DataSource(str(clinic[0]), schema=str(clinic[1]), fractions=(0.5, 0.2, 0.3))
+    cohort = source.load(0)
+    parts = [set(part.subjects.tolist()) for part in source.split(cohort, 0)]
+    assert [len(p) for p in parts] == [150, 60, 90]
+    assert len(set.union(*parts)) == len(cohort)
+
+
+def test_a_split_column_decides_who_is_tested(clinic: tuple[Path, Path], tmp_path: Path) -> None:
+    with clinic[0].open(encoding="utf-8") as file:
+        rows = list(csv.DictReader(file))
+    for row in rows:
+        row["part"] = "test" if int(row["patient"][1:]) % 3 == 0 else "train"
+    table = tmp_path / "with-parts.csv"
+    with table.open("w", newline="", encoding="utf-8") as file:
+        writer = csv.DictWriter(file, list(rows[0]))
+        writer.writeheader()
+        writer.writerows(rows)
+    source = DataSource(str(table), schema=str(clinic[1]), split_column="part")
+    train, val, test = source.split(source.load(0), 0)
+    assert {int(str(s)[1:]) % 3 for s in test.subjects} == {0}
+    assert {int(str(s)[1:]) % 3 for s in (*train.subjects, *val.subjects)} == {1, 2}
+    assert len(val) < len(train)
+
+
+@pytest.mark.parametrize(
+    ("names", "expected"),
+    [
+        (["train", "val", "test"], (1, 1, 1)),
+        (["Training", "Validation", "Testing"], (1, 1, 1)),
+        (["train", "test"], (1, None, 1)),
+        (["a", "b", "b"], (1, None, 2)),
+    ],
+)
+def test_parts_are_recognised_by_name(
+    names: list[str], expected: tuple[int, int | None, int]
+) -> None:
+    parts = _read_parts(np.array(names))
+    assert tuple(None if p is None else int(p.sum()) for p in parts) == expected
+
+
+@pytest.mark.parametrize("names", [["a"], ["a", "b", "c"], ["train", "other", "test"]])
+def test_other_parts_are_refused(names: list[str]) -> None:
+    with pytest.raises(DataError, match="expected train, val and test"):
+        _read_parts(np.array(names))
+
+
+def test_data_without_parts_of_their_own_are_refused() -> None:
+    source = DataSource("synthetic", split_column="set", max_subjects=20)
+    with pytest.raises(ConfigError, match="has no split of its own"):
+        source.split(source.load(0), 0)
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "message"),
+    [
+        ("preset", "papper", "use 'default' or 'paper'"),
+        ("availability", "always", "use 'on-arrival' or 'known'"),
+        ("n_points", 0, "at least one operating point"),
+        ("cost_weights", (-1.0,), "at least 0"),
+        ("budgets", (float("nan"),), "at least 0"),
+        ("predictor", "magic", "use 'learned' or 'bayes'"),
+    ],
+)
+def test_impossible_values_are_refused(field: str, value: object, message: str) -> None:
+    with pytest.raises(ConfigError, match=message):
+        replace(Setup(DataSource("synthetic")), **{field: value})
+
+
+def test_differences_are_told_in_words() -> None:
+    one = Setup(DataSource("synthetic"))
+    other = Setup(DataSource("pbc-stage"), n_points=5)
+    assert one.differences(one.to_dict()) == []
+    assert one.differences(other.to_dict()) == [
+        "data is 'pbc-stage' there and 'synthetic' here",
+        "n_points is 5 there and 10 here",
+    ]
+
+
+def test_changed_data_have_another_fingerprint() -> None:
+    cohort = DataSource("synthetic", max_subjects=10).load(0)
+    labels = cohort.labels.copy()
+    labels[3, 4] += 1
+    dearer = cohort.with_catalog(cohort.catalog.with_costs({"digit": 2.0}))
+    found = {data_fingerprint(c) for c in (cohort, replace(cohort, labels=labels), dearer)}
+    assert len(found) == 3
+    assert data_fingerprint(cohort) == data_fingerprint(cohort.subset(slice(None)))

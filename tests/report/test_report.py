@@ -1,0 +1,165 @@
+"""The report is one file that needs nothing else and says what happened."""
+
+from __future__ import annotations
+
+import re
+from copy import deepcopy
+from dataclasses import replace
+from html.parser import HTMLParser
+
+import pytest
+
+from nocta.experiments.compare import Comparison
+from nocta.report.build import headline, render
+from nocta.report.view import ReportView
+
+
+class Page(HTMLParser):
+    """Collects addresses, identifiers, open tags and the text of a page."""
+
+    VOID = frozenset({"meta", "img", "source", "br", "link", "input"})
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.addresses: list[str] = []
+        self.ids: list[str] = []
+        self.images: list[dict[str, str | None]] = []
+        self.tags: list[str] = []
+        self.stack: list[str] = []
+        self.words: list[str] = []
+        self.feed(text)
+        self.close()
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        found = dict(attrs)
+        self.tags.append(tag)
+        self.addresses += [found[k] or "" for k in ("src", "srcset", "href") if k in found]
+        self.ids += [found["id"] or ""] if "id" in found else []
+        if tag == "img":
+            self.images.append(found)
+        if tag not in self.VOID:
+            self.stack.append(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.stack.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        if "style" not in self.stack:
+            self.words.append(data)
+
+
+@pytest.fixture(scope="session")
+def text(comparison: Comparison) -> str:
+    return render(comparison)
+
+
+@pytest.fixture(scope="session")
+def page(text: str) -> Page:
+    return Page(text)
+
+
+def test_nothing_is_fetched_from_anywhere(page: Page, text: str) -> None:
+    assert page.addresses
+    assert all(a.startswith(("data:image/svg+xml;base64,", "#")) for a in page.addresses)
+    assert not {"script", "link", "iframe", "object", "embed"} & set(page.tags)
+    assert not re.search(r"@import|url\(", text)
+
+
+def test_links_inside_the_page_lead_somewhere(page: Page) -> None:
+    targets = [a[1:] for a in page.addresses if a.startswith("#")]
+    assert len(targets) == 8
+    assert set(targets) <= set(page.ids)
+    assert len(page.ids) == len(set(page.ids))
+
+
+def test_every_tag_is_closed(page: Page) -> None:
+    assert page.stack == []
+
+
+def test_it_fits_a_phone_and_figures_have_a_text(page: Page, text: str) -> None:
+    assert '<meta name="viewport" content="width=device-width, initial-scale=1">' in text
+    assert '<source media="(max-width: 34rem)"' in text
+    assert len(page.images) >= 4
+    assert all(image.get("alt") for image in page.images)
+
+
+def test_every_section_is_there(page: Page) -> None:
+    words = " ".join(page.words)
+    for section in (
+        "Trade-off",
+        "Paired differences in accuracy",
+        "Every operating point",
+        "Over time",
+        "Calibration",
+        "Acquisition dynamics",
+        "Cost ledger",
+        "Audit",
+        "Settings",
+        "Versions",
+        "share of the optimum",
+        "Table 8, appendix C.2",
+        "over 2 seeds",
+    ):
+        assert section in words, section
+
+
+def test_the_command_repeats_the_comparison(text: str, comparison: Comparison) -> None:
+    assert (
+        "nocta compare synthetic --methods static,random,nothing --seeds 2 --points 3 "
+        f"--predictor bayes --out {comparison.directory}" in text
+    )
+
+
+def test_numbers_are_those_of_the_results(text: str, comparison: Comparison) -> None:
+    rows = comparison.results.query("method == 'nothing'")
+    mean, error = rows["accuracy"].mean(), rows["accuracy"].sem()
+    assert f"<td>{mean:.3f} ± {error:.3f}</td>" in text
+
+
+def test_failures_are_listed_and_escaped(text: str) -> None:
+    assert "difa, seed 1: RuntimeError: a &lt; b &amp; c" in text
+
+
+def test_names_cannot_inject_markup(comparison: Comparison) -> None:
+    records = deepcopy(comparison.records)
+    evil = "<script>alert(1)</script>"
+    for record in records:
+        if record["job"]["label"] == "random":
+            record["job"]["label"] = evil
+            for row in record["rows"]:
+                row["method"] = evil
+        record["cohort"]["classes"] = ['"><img src=x onerror=alert(1)>']
+    text = render(Comparison(comparison.directory, comparison.setup, records, []))
+    assert "<script" not in text
+    assert "<img src=x" not in text
+    assert "&lt;script&gt;alert(1)&lt;/script&gt;" in text
+
+
+def test_the_same_comparison_gives_the_same_report(text: str, comparison: Comparison) -> None:
+    assert render(comparison) == text
+
+
+def test_a_single_seed_is_called_one(comparison: Comparison) -> None:
+    one = [record for record in comparison.records if record["job"]["seed"] == 0]
+    words = " ".join(Page(render(replace(comparison, records=one))).words)
+    assert "One seed only" in words
+    assert "95 % intervals when test subjects are drawn anew" in words
+
+
+def test_the_paper_rule_of_availability_is_pointed_out(comparison: Comparison) -> None:
+    known = replace(comparison, setup=replace(comparison.setup, availability="known"))
+    assert "knew beforehand which values exist" in render(known)
+    assert "knew beforehand" not in render(comparison)
+
+
+def test_methods_without_common_costs_still_give_a_report(comparison: Comparison) -> None:
+    only = [record for record in comparison.records if record["job"]["label"] == "nothing"]
+    text = render(replace(comparison, records=only))
+    assert "no range of costs in common" in text
+
+
+def test_the_headline_names_the_best_method(comparison: Comparison) -> None:
+    view = ReportView(comparison)
+    summary = comparison.summary.query("quality == 'accuracy' and versus == ''")
+    best = summary.sort_values("mean")["method"].iloc[-1]
+    assert {"static": "static subset", "random": "random"}[best] in headline(view).split(":")[0]
