@@ -26,7 +26,7 @@ from nocta.plans.sample import random_requests
 from nocta.policies.base import Observation
 from nocta.predictors.encoding import EncodedCohort, InputEncoder
 from nocta.predictors.mlp import MLPNet
-from nocta.predictors.neural import NeuralPredictor, cross_entropy
+from nocta.predictors.neural import NeuralPredictor, Requests, cross_entropy
 from nocta.predictors.training import TrainingConfig, TrainingLog, train
 
 AMORTIZED_TRAINING = TrainingConfig(
@@ -106,6 +106,7 @@ class AmortizedMLPEstimator(BaseEstimator, NoctEstimator):  # type: ignore[misc]
         train_cohort: Cohort,
         val_cohort: Cohort,
         *,
+        requests: Requests | None = None,
         progress: bool = False,
     ) -> Self:
         """Regress the gain of random plans, and fine-tune a copy of the predictor along.
@@ -114,6 +115,8 @@ class AmortizedMLPEstimator(BaseEstimator, NoctEstimator):  # type: ignore[misc]
             predictor: Already fitted; left as it is. Predict with `predictor_` afterwards.
             train_cohort: Subjects to learn from.
             val_cohort: Subjects that decide when to stop.
+            requests: What is asked for of the training subjects: the predictor learns from all
+                of it, plans start from what of it lies before a random time. Random by default.
             progress: Show a bar.
         """
         rng = np.random.default_rng(self.seed)
@@ -122,7 +125,8 @@ class AmortizedMLPEstimator(BaseEstimator, NoctEstimator):  # type: ignore[misc]
         with torch.random.fork_rng():
             torch.manual_seed(self.seed)
             self.net_ = self._build()
-            draw, held_out = self._batches(train_cohort), self._batches(val_cohort)
+            draw = self._batches(train_cohort, requests)
+            held_out = self._batches(val_cohort, None)
             val_index = np.arange(len(val_cohort))
             trained = [self.net_, self.predictor_.net_] if self.fine_tune else [self.net_]
             self.log_ = train(
@@ -147,37 +151,36 @@ class AmortizedMLPEstimator(BaseEstimator, NoctEstimator):  # type: ignore[misc]
         return GainNet(e.slot_width, context, e.n_times_, e.n_features_, self.hidden)
 
     def _batches(
-        self, cohort: Cohort
+        self, cohort: Cohort, requests: Requests | None
     ) -> Callable[[NDArray[np.int64], np.random.Generator], _Batch]:
         data = EncodedCohort(self.encoder_, cohort)
         open_slots = cohort.catalog.open_slots
+        ask = requests or (lambda index, r: random_requests(len(index), open_slots, r))
 
         def draw(index: NDArray[np.int64], rng: np.random.Generator) -> _Batch:
             time = rng.integers(-1, cohort.n_times - 1, size=len(index))
             later = np.arange(cohort.n_times)[None, :, None] > time[:, None, None]
-            known = random_requests(len(index), open_slots, rng) & ~later
+            asked = ask(index, rng)
             repeated = np.repeat(np.arange(len(index)), self.n_plans)
             plans = _random_plans((open_slots & later)[repeated], rng)
-            return _Batch(data, index, known, repeated, plans, torch.from_numpy(time))
+            return _Batch(data, index, asked, asked & ~later, repeated, plans, time)
 
         return draw
 
     def _loss(self, batch: _Batch) -> Tensor:
         net = self.predictor_.net_
+        everyone = torch.arange(len(batch.time))
         with torch.no_grad():
-            stopping = self._loss_to_go(net(batch.inputs), batch, torch.arange(len(batch.time)))
-        with torch.set_grad_enabled(self.fine_tune and torch.is_grad_enabled()):
-            logits = net(batch.inputs_after)
-        target = gain(
-            stopping[batch.repeated],
-            self._loss_to_go(logits.detach(), batch, batch.repeated),
-        )
-        subject = self.net_.subject_part(batch.inputs, batch.time)[batch.repeated]
+            stopping = self._loss_to_go(net(batch.inputs_known), batch, everyone)
+            planned = self._loss_to_go(net(batch.inputs_planned), batch, batch.repeated)
+        target = gain(stopping[batch.repeated], planned)
+        subject = self.net_.subject_part(batch.inputs_known, batch.time)[batch.repeated]
         found = self.net_.gains(subject + self.net_.plan_part(batch.plans))
         regression = (found - target).square().mean()
         if not self.fine_tune:
             return regression
-        return cross_entropy(logits, batch.labels_after) + self.joint_weight * regression
+        prediction = cross_entropy(net(batch.inputs_asked), batch.labels)
+        return prediction + self.joint_weight * regression
 
     def _loss_to_go(self, logits: Tensor, batch: _Batch, rows: Tensor) -> Tensor:
         log_proba = torch.log_softmax(logits / self.predictor_.temperature_, dim=-1)
@@ -238,24 +241,25 @@ class AmortizedMLPEstimator(BaseEstimator, NoctEstimator):  # type: ignore[misc]
 
 
 class _Batch:
-    """Subjects at times of their own, and plans for each of them."""
+    """Subjects at times of their own, what was asked for of them, and plans for each."""
 
     def __init__(
         self,
         data: EncodedCohort,
         index: NDArray[np.int64],
+        asked: NDArray[np.bool_],
         known: NDArray[np.bool_],
         repeated: NDArray[np.int64],
         plans: NDArray[np.bool_],
-        time: Tensor,
+        time: NDArray[np.int64],
     ) -> None:
-        self.time = time
+        self.time = torch.from_numpy(time)
         self.repeated = torch.from_numpy(repeated)
         self.plans = torch.from_numpy(plans)
-        self.inputs = data.inputs(index, known)
-        self.inputs_after = data.inputs(index[repeated], known[repeated] | plans)
+        self.inputs_asked = data.inputs(index, asked)
+        self.inputs_known = data.inputs(index, known)
+        self.inputs_planned = data.inputs(index[repeated], known[repeated] | plans)
         self.labels = data.labels[torch.from_numpy(index)]
-        self.labels_after = self.labels[self.repeated]
 
 
 def _random_plans(open_slots: NDArray[np.bool_], rng: np.random.Generator) -> NDArray[np.bool_]:
