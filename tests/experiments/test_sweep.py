@@ -83,6 +83,7 @@ def test_a_seed_without_its_predictor_fails_alone(
         raise MemoryError("too large")
 
     monkeypatch.setattr("nocta.experiments.sweep.shared_predictor", no_memory)
+    monkeypatch.setattr("nocta.experiments.sweep.is_kept", lambda setup: True)
     setup = replace(small_setup, predictor="learned")
     store = JobStore(tmp_path)
     failures = sweep(setup, make_jobs(["nothing", "fake-honest"], [0]), store, n_jobs=1)
@@ -97,6 +98,15 @@ def test_another_setup_in_the_same_folder_is_refused(small_setup: Setup, tmp_pat
     compare(small_setup, jobs, tmp_path, n_jobs=1, report=False)
     with pytest.raises(ConfigError, match=r"n_points is 3 there and 4 here.*another --out"):
         compare(replace(small_setup, n_points=4), jobs, tmp_path, n_jobs=1, report=False)
+
+
+def test_other_options_under_the_same_label_are_refused(small_setup: Setup, tmp_path: Path) -> None:
+    def honest(n_visits: int) -> list[Job]:
+        return [Job("fake-honest", 0, {"n_visits": n_visits}, label="honest")]
+
+    compare(small_setup, honest(1), tmp_path, n_jobs=1, report=False)
+    with pytest.raises(ConfigError, match="Give the job another label"):
+        compare(small_setup, honest(2), tmp_path, n_jobs=1, report=False)
 
 
 def test_changed_data_in_the_same_folder_are_refused(small_setup: Setup, tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ left, on how many processes), `results` (results.csv), `summary` (areas, paired 
 share of the optimum).
 """
 
-from nocta.experiments.compare import Comparison, compare
+from nocta.experiments.compare import Comparison, compare, make_jobs
 from nocta.experiments.job import Job
 from nocta.experiments.results import COLUMNS, read_results, write_results
 from nocta.experiments.setup import DataSource, Setup
@@ -18,6 +18,7 @@ __all__ = [
     "Job",
     "Setup",
     "compare",
+    "make_jobs",
     "read_results",
     "write_results",
 ]

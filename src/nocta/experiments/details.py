@@ -27,9 +27,10 @@ def describe_rollout(
         seed: Of the band.
 
     Returns:
-        `rollout.summary()`, over time for some metrics only, and: `band`, the 95 % interval of `metric` when subjects are drawn
-        anew; `calibration`, the reliability curve; `acquired`, the share of subjects who acquired
-        each feature at each slot; `ledger`, what was spent on what.
+        `rollout.summary()` with fewer metrics over time, and: `band`, the 95 % interval of
+        `metric` when subjects are drawn anew; `calibration`, the reliability curve; `acquired`,
+        the share of subjects who acquired each feature at each slot; `ledger`, what was spent
+        on what.
     """
     labelled = rollout.labels >= 0
     curve, band = None, None

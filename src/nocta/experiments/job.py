@@ -10,7 +10,7 @@ import inspect
 import re
 import time as clock
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from typing import Any
 
 from nocta.cohort.cohort import Cohort
@@ -19,7 +19,7 @@ from nocta.evaluation.rollout import Rollout, rollout
 from nocta.exceptions import ConfigError, did_you_mean
 from nocta.experiments.details import describe_rollout
 from nocta.experiments.operating_points import operating_points
-from nocta.experiments.results import make_row
+from nocta.experiments.results import make_row, plain
 from nocta.experiments.setup import Setup
 from nocta.experiments.summary import headline_metric
 from nocta.experiments.versions import versions
@@ -59,6 +59,18 @@ class Job:
     def name(self) -> str:
         """Name of the job's file."""
         return re.sub(r"[^\w.=-]+", "_", f"{self.label}-seed{self.seed}")
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data, as it is written beside the results."""
+        found: dict[str, Any] = plain(
+            {
+                "method": self.method,
+                "seed": self.seed,
+                "options": self.options,
+                "label": self.label,
+            }
+        )
+        return found
 
     @property
     def shares_predictor(self) -> bool:
@@ -122,7 +134,7 @@ def run_job(
         rows.append(_row(keys, setting, entry, outcome, fit_seconds))
         details.append(entry)
     return {
-        "job": {**asdict(job), "options": dict(job.options)},
+        "job": job.to_dict(),
         "rows": rows,
         "details": details,
         "audit": _audit(method, settings[len(settings) // 2], test, setup, job.seed),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterable, Mapping
+from dataclasses import asdict, is_dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -95,9 +96,11 @@ def read_results(path: Path) -> pd.DataFrame:
 
 
 def plain(value: Any) -> Any:
-    """Data that JSON can hold: arrays become lists, NaN becomes null."""
+    """Data that JSON can hold: arrays become lists, dataclasses dictionaries, NaN null."""
     if hasattr(value, "tolist"):
         value = value.tolist()
+    if is_dataclass(value) and not isinstance(value, type):
+        value = asdict(value)
     if isinstance(value, Mapping):
         return {str(key): plain(item) for key, item in value.items()}
     if isinstance(value, list | tuple):

@@ -78,8 +78,22 @@ class JobStore:
         return self.jobs / f"{job.name}.json"
 
     def is_finished(self, job: Job) -> bool:
-        """Whether the job need not be run again."""
-        return self.path(job).is_file()
+        """Whether the job need not be run again.
+
+        Raises:
+            ConfigError: A job of that name was run with other options.
+        """
+        path = self.path(job)
+        if not path.is_file():
+            return False
+        found = _read_json(path)["job"]
+        if found != job.to_dict():
+            raise ConfigError(
+                f"'{path}' was made with method '{found['method']}' and options "
+                f"{found['options']}; now it is method '{job.method}' and options "
+                f"{job.to_dict()['options']}. Give the job another label, or choose another --out."
+            )
+        return True
 
     def save(self, job: Job, record: dict[str, Any]) -> None:
         """Keep a finished job."""

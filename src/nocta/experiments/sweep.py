@@ -21,7 +21,7 @@ from tqdm.auto import tqdm
 from nocta.experiments.job import Job, run_job
 from nocta.experiments.pool import process_pool
 from nocta.experiments.setup import Setup
-from nocta.experiments.shared import shared_predictor
+from nocta.experiments.shared import is_kept, shared_predictor
 from nocta.experiments.store import JobStore
 
 
@@ -104,7 +104,7 @@ def sweep(
 def _plan(setup: Setup, left: Sequence[Job]) -> list[Task]:
     """Predictors first, then the jobs, seed by seed so that paired results come early."""
     shared = {job.seed for job in left if job.shares_predictor}
-    needed = sorted(shared) if setup.predictor == "learned" else []
+    needed = sorted(shared) if is_kept(setup) else []
     ordered = sorted(left, key=lambda job: job.seed)
     return [
         *(Task("predictor", seed) for seed in needed),
