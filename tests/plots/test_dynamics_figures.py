@@ -27,7 +27,7 @@ def test_bars_have_the_heights_given() -> None:
     top, stops = figure.axes[0], figure.axes[2]
     assert [bar.get_height() for bar in top.patches] == [1.0, 0.0, 0.5]
     assert [bar.get_height() for bar in stops.patches] == [0.25, 0.25, 0.0, 0.5]
-    assert "mean cost 1.5" in top.get_title(loc="left")
+    assert "mean cost $1.5" in top.get_title(loc="left")
 
 
 def test_methods_share_their_scales() -> None:

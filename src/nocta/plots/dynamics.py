@@ -64,6 +64,10 @@ class TimeAxis:
     unit: str = "visit"
     currency: str = ""
 
+    def price(self, cost: float) -> str:
+        """A cost with its currency."""
+        return f"{self.currency}{cost:.3g}"
+
     @property
     def labels(self) -> list[str]:
         """One text per slot."""
@@ -128,7 +132,7 @@ def _draw_column(
     """The three panels of one method; returns the map, for the colour bar."""
     style = method_style(entry.method, position)
     slots = np.arange(len(entry.cost_per_time))
-    column[0].set_title(f"{style.label}\nmean cost {entry.cost:.3g}", loc="left")
+    column[0].set_title(f"{style.label}\nmean cost {axis.price(entry.cost)}", loc="left")
     column[0].bar(slots, entry.cost_per_time, color=style.color, width=0.8)
     column[0].set_ylim(0, limits[0])
     column[1].bar(np.arange(-1, len(slots)), entry.stop_share, color=style.color, width=0.8)

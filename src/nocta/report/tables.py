@@ -136,11 +136,13 @@ def points_table(view: ReportView, qualities: Sequence[str] = QUALITIES) -> dict
         best = accuracy_at(view.comparison.optimum, results["cost"].to_numpy())
         results["ratio"] = results["accuracy"] / best
         columns.append("ratio")
+    dear = results["cost"].max() >= 100
     rows = []
     for method in view.methods:
         chosen = results[results["method"] == method]
         for point, group in chosen.groupby("point"):
-            cells = [with_error(*mean_and_error(group[c].dropna().to_numpy())) for c in columns]
+            found = [mean_and_error(group[c].dropna().to_numpy()) for c in columns]
+            cells = [with_error(*found[0], 2 if dear else 3), *(with_error(*f) for f in found[1:])]
             rows.append([label(method), str(int(point) + 1), *cells, str(len(group))])
     names = {**METRIC_LABELS, "cost": "cost", "ratio": "share of the optimum"}
     head = ["method", "point", *(names[c] for c in columns), "seeds"]
@@ -193,6 +195,19 @@ def settings_table(view: ReportView) -> list[tuple[str, str]]:
         ("command", command(comparison)),
     ]  # fmt: skip
     return entries
+
+
+def times_table(view: ReportView) -> dict[str, Any]:
+    """How long fitting and deciding took, mean over seeds and operating points."""
+    results = view.comparison.results
+    rows = []
+    for method in view.methods:
+        chosen = results[results["method"] == method]
+        per_subject = 1000 * chosen["rollout_seconds"] / chosen["n_subjects"]
+        fits = chosen.groupby("seed")["fit_seconds"].first()
+        rows.append([label(method), number(fits.mean(), 1), number(per_subject.mean(), 2)])
+    head = ["method", "fit (s)", "roll-out per subject (ms)"]
+    return {"head": head, "rows": rows, "grouped": False}
 
 
 def versions_table(view: ReportView) -> list[tuple[str, str]]:

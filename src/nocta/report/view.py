@@ -23,6 +23,9 @@ from nocta.plots.style import legend_order
 if TYPE_CHECKING:
     import pandas as pd
 
+#: Bins with a smaller share of the pairs are noise and are not drawn.
+MIN_BIN_SHARE = 0.01
+
 Pair = tuple[NDArray[np.float64], NDArray[np.float64]]
 
 
@@ -169,7 +172,7 @@ def _shares(counts: list[int]) -> NDArray[np.float64]:
 
 
 def _merge_bins(curves: list[dict[str, list[float]]]) -> Pair:
-    """Pool reliability curves bin by bin, each weighted by its pairs."""
+    """Pool reliability curves bin by bin, each weighted by its pairs; tiny bins are left out."""
     if not curves:
         return np.zeros(0), np.zeros(0)
     stated, observed, counts = (
@@ -178,7 +181,7 @@ def _merge_bins(curves: list[dict[str, list[float]]]) -> Pair:
     )
     bins = np.minimum((stated * N_CALIBRATION_BINS).astype(int), N_CALIBRATION_BINS - 1)
     total = np.bincount(bins, counts, minlength=N_CALIBRATION_BINS)
-    filled = total > 0
+    filled = total >= MIN_BIN_SHARE * total.sum()
     means = [
         np.bincount(bins, counts * v, minlength=N_CALIBRATION_BINS)[filled] / total[filled]
         for v in (stated, observed)
