@@ -27,7 +27,8 @@ from nocta.objective import PlanningLoss
 from nocta.plans.sample import random_requests
 from nocta.policies.base import Observation
 from nocta.predictors.encoding import EncodedCohort, InputEncoder
-from nocta.predictors.training import TrainingConfig, TrainingLog, train
+from nocta.predictors.gru import combine, input_half, state_half
+from nocta.predictors.training import TrainingConfig, train
 
 #: The losses every fit learns to predict; a policy plans with either.
 LOSSES: tuple[PlanningLoss, ...] = ("cross-entropy", "error")
@@ -68,12 +69,6 @@ class PlanNet(nn.Module):
         """State after every slot of the history, `(n, L, hidden)`."""
         out, _ = self.cell(F.relu(self.read(history)))
         return out  # type: ignore[no-any-return]
-
-    def advance(self, state: Tensor, plan: Tensor) -> Tensor:
-        """One planned slot further, `(rows, hidden)`."""
-        cell = self.cell
-        weights = (cell.weight_ih_l0, cell.weight_hh_l0, cell.bias_ih_l0, cell.bias_hh_l0)
-        return torch.gru_cell(F.relu(self.plan(plan)), state, *weights)
 
     def losses(self, state: Tensor) -> Tensor:
         """Expected losses at the slot the state has reached, `(..., n_losses)`."""
@@ -174,7 +169,9 @@ class AmortizedEstimator(BaseEstimator, SequentialEstimator):  # type: ignore[mi
     ) -> None:
         val_rng = np.random.default_rng(self.seed + 1)
         val_index = np.arange(len(val_data))
-        val_asked = random_requests(len(val_data), np.ones(val_data.recorded.shape[1:], bool), val_rng)
+        val_asked = random_requests(
+            len(val_data), np.ones(val_data.recorded.shape[1:], bool), val_rng
+        )
         val_losses = val_targets(val_index, val_asked)
         val_starts = self._draw_starts(np.full(len(val_index), -1), val_rng)
 
@@ -232,15 +229,18 @@ class AmortizedEstimator(BaseEstimator, SequentialEstimator):  # type: ignore[mi
         return PlanState(self.net_.encode(inputs[:, : time + 1])[:, -1:], frame)
 
     @torch.no_grad()
-    def extend(
-        self, state: PlanState, time: int, parents: Tensor, actions: Tensor
+    def branch(
+        self, state: PlanState, time: int, parents: Tensor, subsets: Tensor
     ) -> tuple[PlanState, Tensor]:
-        n, p = parents.shape
+        (n, q), s, net = parents.shape, len(subsets), self.net_
         parent = state.hidden.gather(1, parents[..., None].expand(-1, -1, self.hidden))
-        frame = state.frame[:, time, None].expand(n, p, -1)
-        plan = torch.cat([actions, frame], dim=2)
-        hidden = self.net_.advance(parent.flatten(0, 1), plan.flatten(0, 1)).view(n, p, -1)
-        return PlanState(hidden, state.frame), self.net_.losses(hidden)[..., LOSSES.index(self.loss)]
+        frame = state.frame[:, time, None].expand(n, s, -1)
+        plan = torch.cat([subsets.float().expand(n, s, -1), frame], dim=2)
+        from_input = input_half(net.cell, F.relu(net.plan(plan)))[:, None]  # (n, 1, s, 3h)
+        from_state = state_half(net.cell, parent)[:, :, None]  # (n, q, 1, 3h)
+        hidden = combine(from_input, from_state, parent[:, :, None])  # (n, q, s, h)
+        loss = net.losses(hidden)[..., LOSSES.index(self.loss)]
+        return PlanState(hidden.flatten(1, 2), state.frame), loss
 
 
 def random_plans(open_slots: NDArray[np.bool_]) -> Requests:

@@ -37,29 +37,37 @@ class SequentialEstimator(NoctEstimator):
         """State of the empty prefix, one per subject."""
 
     @abstractmethod
-    def extend(self, state: Any, time: int, parents: Tensor, actions: Tensor) -> tuple[Any, Tensor]:
-        """Extend prefixes by one slot.
+    def branch(self, state: Any, time: int, parents: Tensor, subsets: Tensor) -> tuple[Any, Tensor]:
+        """Continue prefixes by every one of some subsets at one slot.
 
         Args:
-            state: State of `q` prefixes per subject, from `start` (`q` = 1) or `extend`.
+            state: State of `p` prefixes per subject, from `start` (`p` = 1) or `branch`.
             time: The slot to add.
-            parents: `(n, p)` which of the `q` prefixes each new one continues.
-            actions: `(n, p, M)` what it acquires at `time`.
+            parents: `(n, q)` which of the `p` prefixes are continued.
+            subsets: `(s, M)` what may be acquired at `time`.
 
         Returns:
-            The state of the `p` new prefixes, and their expected loss at `time`, `(n, p)`.
+            The state of the `q * s` new prefixes, and their expected loss at `time`, `(n, q, s)`.
         """
 
     def score_plans(self, observation: Observation, plans: NDArray[np.bool_]) -> Tensor:
-        n = len(observation)
         steps = torch.from_numpy(np.ascontiguousarray(plans))
-        steps = steps.expand(n, *steps.shape) if steps.ndim == 3 else steps
-        p, length = steps.shape[1], steps.shape[2]
-        total = torch.zeros(n, p)
+        if steps.ndim == 4:
+            one_by_one = [
+                self.score_plans(observation.subset(np.array([i])), p) for i, p in enumerate(plans)
+            ]
+            return torch.cat(one_by_one)
+        return self._score_tree(observation, steps)
+
+    def _score_tree(self, observation: Observation, plans: Tensor) -> Tensor:
+        """Shared plans as a tree: each distinct prefix is scored once, `(n, p)`."""
+        n, total = len(observation), torch.zeros(len(observation), len(plans))
         state = self.start(observation)
-        parents = torch.zeros(n, p, dtype=torch.long)
-        for time in range(int(observation.time[0]) + 1, length):
-            state, loss = self.extend(state, time, parents, steps[:, :, time])
-            total += loss
-            parents = torch.arange(p).expand(n, p)
+        node = torch.zeros(len(plans), dtype=torch.long)  # prefix of each plan so far
+        for time in range(int(observation.time[0]) + 1, plans.shape[1]):
+            subsets, action = plans[:, time].unique(dim=0, return_inverse=True)
+            parents, parent = node.unique(return_inverse=True)
+            state, loss = self.branch(state, time, parents.expand(n, -1), subsets)
+            node = parent * len(subsets) + action
+            total += loss.flatten(1)[:, node]
         return total

@@ -44,6 +44,7 @@ class RememberedPlans:
 
     Args:
         memory: What the planner did on the training subjects.
+        n_subjects: How many training subjects there are; some may not be remembered.
         open_slots: `(L, M)` what may be asked for at all.
         share: Part of the draws taken from memory.
         flips: Expected number of slots flipped in the planned part.
@@ -52,15 +53,17 @@ class RememberedPlans:
     def __init__(
         self,
         memory: PlanMemory,
+        n_subjects: int,
         open_slots: NDArray[np.bool_],
         share: float = 0.6,
         flips: float = 1.5,
     ) -> None:
         subjects = np.concatenate(memory.subjects)
         order = np.argsort(subjects, kind="stable")
+        counts = np.bincount(subjects, minlength=n_subjects)
         self._times = np.concatenate(memory.times)[order]
         self._requests = np.concatenate(memory.requests)[order]
-        self._first = np.searchsorted(subjects[order], np.arange(subjects.max() + 2))
+        self._counts, self._first = counts, np.cumsum(counts) - counts
         self.open_slots, self.share, self.flips = open_slots, share, flips
 
     def __call__(
@@ -68,13 +71,16 @@ class RememberedPlans:
     ) -> tuple[NDArray[np.bool_], NDArray[np.int64]]:
         asked = random_requests(len(index), self.open_slots, rng)
         earliest = np.full(len(index), -1)
-        remembered = np.flatnonzero(rng.uniform(size=len(index)) < self.share)
-        low, high = self._first[index[remembered]], self._first[index[remembered] + 1]
-        pick = rng.integers(low, np.maximum(high, low + 1)).clip(max=len(self._times) - 1)
+        known = self._counts[index] > 0
+        remembered = np.flatnonzero((rng.uniform(size=len(index)) < self.share) & known)
+        who = index[remembered]
+        pick = self._first[who] + rng.integers(0, self._counts[who])
         time, plan = self._times[pick], self._requests[pick]
         later = np.arange(plan.shape[1])[None, :, None] > time[:, None, None]
         rate = self.flips / np.maximum((later & self.open_slots).sum(axis=(1, 2), keepdims=True), 1)
-        flip = (rng.uniform(size=plan.shape) < rate * rng.integers(0, 2, size=rate.shape) * 2) & later
+        flip = (
+            rng.uniform(size=plan.shape) < rate * rng.integers(0, 2, size=rate.shape) * 2
+        ) & later
         asked[remembered] = (plan ^ flip) & self.open_slots
         earliest[remembered] = time
         return asked, earliest

@@ -57,6 +57,7 @@ def beam_search(
     actions: ActionTable,
     cost_weight: NDArray[np.float64],
     width: int = 16,
+    first_width: int = 64,
     n_best: int = 2,
 ) -> FoundPlans:
     """Grow plans slot by slot and keep the `width` best prefixes, the empty one always among them.
@@ -67,11 +68,14 @@ def beam_search(
         actions: What may be acquired at each slot.
         cost_weight: `(n,)` what one unit of cost is worth in loss (`alpha`).
         width: Prefixes kept per subject.
+        first_width: The same before the first visit, when all subjects share one search and
+            what pays lies farthest away.
         n_best: Plans returned per subject.
     """
     n, first = len(observation), int(observation.time[0]) + 1
     open_slots = torch.from_numpy(observation.open_slots)
     remaining = torch.from_numpy(observation.remaining)
+    width = width if first else first_width
     weight = torch.from_numpy(cost_weight).float()[:, None, None]
     state = estimator.start(observation)
     parents = torch.zeros(n, 1, dtype=torch.long)
@@ -85,10 +89,8 @@ def beam_search(
         closed = (subsets & ~open_slots[:, k, None]).any(-1)  # (n, s)
         bill = spent[:, :, None] + price  # (n, q, s)
         wrong = closed[:, None] | (bill > remaining[:, None, None] + 1e-9)
-        wide = parents[:, :, None].expand(n, q, s).reshape(n, q * s)
-        act = subsets.expand(n, q, s, -1).reshape(n, q * s, -1)
-        state, loss = estimator.extend(state, k, wide, act)
-        score = total[:, :, None] + loss.view(n, q, s) + weight * charge
+        state, loss = estimator.branch(state, k, parents, subsets)
+        score = total[:, :, None] + loss + weight * charge
         score = torch.where(wrong, _INFEASIBLE, score).view(n, q * s)
         rank = score.clone()
         rank[:, 0] = -_INFEASIBLE  # prefix 0 is the empty one; it stays, and stays first
@@ -110,3 +112,39 @@ def _found(
     for k in range(first, actions.n_times):
         plans[:, :, k] = actions.subsets[k][picked[:, :, k]]
     return FoundPlans(plans, best.values.double().numpy(), stopping.double().numpy())
+
+
+def sample_search(
+    estimator: NoctEstimator,
+    observation: Observation,
+    plans: NDArray[np.bool_],
+    charges: NDArray[np.float64],
+    cost_weight: NDArray[np.float64],
+    n_best: int = 2,
+) -> FoundPlans:
+    """The best of a given set of plans, as the paper searches.
+
+    Args:
+        estimator: Scores whole plans.
+        observation: Subjects who are all at the same slot.
+        plans: `(p, L, M)` candidates for all; the first is the empty plan.
+        charges: `(p,)` expected charge of each.
+        cost_weight: `(n,)` what one unit of cost is worth in loss (`alpha`).
+        n_best: Plans returned per subject.
+    """
+    catalog = observation.catalog
+    own = np.broadcast_to(plans, (len(observation), *plans.shape))
+    prices = np.broadcast_to(catalog.cost_of(plans), own.shape[:2])
+    charged = np.broadcast_to(charges, own.shape[:2])
+    if observation.available is not None:
+        # Known to be missing: not asked for, so neither scored nor paid.
+        own = own & observation.open_slots[:, None]
+        prices = charged = catalog.cost_of(own)
+        losses = estimator.score_plans(observation, own)
+    else:
+        losses = estimator.score_plans(observation, plans)
+    scores = losses.double().numpy() + cost_weight[:, None] * charged
+    scores = np.where(prices > observation.remaining[:, None] + 1e-9, _INFEASIBLE, scores)
+    order = np.argsort(scores, axis=1, kind="stable")[:, :n_best]
+    rows = np.arange(len(own))[:, None]
+    return FoundPlans(own[rows, order], scores[rows, order], scores[:, 0])

@@ -47,9 +47,7 @@ class ActionTable:
             worth: `(L, M)` how useful each slot is on its own; orders the proposals.
         """
         worth = np.ones(catalog.open_slots.shape) if worth is None else worth
-        subsets = tuple(
-            _subsets_at(catalog, t, worth[t]) for t in range(catalog.n_times)
-        )
+        subsets = tuple(_subsets_at(catalog, t, worth[t]) for t in range(catalog.n_times))
         prices = tuple(_prices_at(catalog, t, s) for t, s in enumerate(subsets))
         return cls(subsets, prices, prices).with_charges(catalog, train)
 

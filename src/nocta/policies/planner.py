@@ -16,8 +16,6 @@ from nocta.plans.search import FoundPlans
 from nocta.policies.base import Decision, Observation, Policy
 from nocta.predictors.base import Predictor
 
-_CHUNK = 256
-
 
 class Search(Protocol):
     """Finds good plans for subjects who are all at the same slot."""
@@ -36,6 +34,7 @@ class PlanningPolicy(Policy):
         cost_weight: What one unit of cost is worth in loss (`alpha`), one for all or one per
             subject of the roll-out.
         replan: Plan anew after each acquisition; otherwise the first plan is carried out.
+        chunk: Subjects searched for at once; fewer stay in the processor's cache.
         on_plans: Called with every batch of observations and the plans found for them.
     """
 
@@ -46,12 +45,14 @@ class PlanningPolicy(Policy):
         cost_weight: float | NDArray[np.float64],
         *,
         replan: bool = True,
+        chunk: int = 256,
         on_plans: Callable[[Observation, FoundPlans], None] | None = None,
     ) -> None:
         self.predictor = predictor
         self.search = search
         self.cost_weight = cost_weight
         self.replan = replan
+        self.chunk = chunk
         self.on_plans = on_plans
         self._committed: dict[int, NDArray[np.bool_]] = {}
 
@@ -74,7 +75,7 @@ class PlanningPolicy(Policy):
         for time in np.unique(observation.time):
             rows = np.flatnonzero(observation.time == time)
             first, back = _distinct(observation, weights, rows)
-            chunks = np.array_split(first, max(1, -(-len(first) // _CHUNK)))
+            chunks = np.array_split(first, max(1, -(-len(first) // self.chunk)))
             found = FoundPlans.concatenate(
                 [self.search(observation.subset(c), weights[c]) for c in chunks]
             ).take(back)

@@ -1,4 +1,4 @@
-"""From a history to network inputs: scaling learned on train only, missing and unasked kept apart."""
+"""From a history to network inputs: scaling learned on train, missing apart from not asked for."""
 
 from __future__ import annotations
 
@@ -35,9 +35,7 @@ class InputEncoder:
         self.values_ = _ColumnScaler().fit(seen.reshape(-1, seen.shape[2]))
         self.context_ = _ColumnScaler().fit(cohort.context)
         columns = [np.unique(c[~np.isnan(c)]) for c in seen.reshape(-1, seen.shape[2]).T]
-        pairs = [
-            (d, v) for d, c in enumerate(columns) if 2 < c.size <= self.max_levels for v in c
-        ]
+        pairs = [(d, v) for d, c in enumerate(columns) if 2 < c.size <= self.max_levels for v in c]
         self.level_column_ = np.array([d for d, _ in pairs], dtype=np.int64)
         self.level_value_ = np.array([v for _, v in pairs], dtype=np.float32)
         catalog = cohort.catalog
@@ -54,6 +52,11 @@ class InputEncoder:
         return self.slot_width + self.n_times_ + 2 * self.context_.width
 
     @property
+    def n_value_columns(self) -> int:
+        """How many entries at the head of the vector are values."""
+        return self.values_.width
+
+    @property
     def slot_width(self) -> int:
         """Length of the part of the vector that depends on what was acquired at the slot."""
         return len(self.slot_owner_)
@@ -63,9 +66,7 @@ class InputEncoder:
         slots = self.encode_slots(history.values, history.unavailable)
         return torch.cat([slots, self.encode_frame(history.context)], dim=2)
 
-    def encode_slots(
-        self, values: NDArray[np.float32], unavailable: NDArray[np.bool_]
-    ) -> Tensor:
+    def encode_slots(self, values: NDArray[np.float32], unavailable: NDArray[np.bool_]) -> Tensor:
         """The part that depends on acquisitions, `(n, L, slot_width)`."""
         known = ~np.isnan(values)
         levels = values[..., self.level_column_] == self.level_value_
@@ -126,7 +127,7 @@ class EncodedCohort:
         return len(self.slots)
 
     def inputs(self, index: NDArray[np.int64] | Tensor, requested: NDArray[np.bool_]) -> Tensor:
-        """Network inputs of the subjects at `index` after asking for `requested`, `(b, L, width)`."""
+        """Inputs `(b, L, width)` of the subjects at `index` after asking for `requested`."""
         rows = torch.as_tensor(index)
         mask = torch.from_numpy(requested).float()[..., self.owner]
         return torch.cat([self.slots[rows] * mask, self.frame[rows]], dim=2)

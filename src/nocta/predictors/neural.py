@@ -150,6 +150,11 @@ class NeuralPredictor(BaseEstimator, Predictor):  # type: ignore[misc]
         """Calibrated log-probabilities from network inputs, `(n, L, C)`."""
         return F.log_softmax(self._logits(inputs) / self.temperature_, dim=-1)
 
+    @torch.no_grad()
+    def hidden_states(self, inputs: Tensor) -> Tensor:
+        """Last hidden layer before the head at every time, `(n, L, hidden)`."""
+        return torch.cat([self.net_.states(piece) for piece in inputs.split(_CHUNK)])
+
     def state(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
         """Plain configuration and arrays that restore the fitted predictor."""
         config = {"kind": self.kind, **_plain(self.get_params(deep=False))}
@@ -202,9 +207,7 @@ def _fit_temperature(logits: Tensor, labels: Tensor) -> float:
 
 
 def _plain(params: dict[str, Any]) -> dict[str, Any]:
-    return {
-        k: vars(v).copy() if isinstance(v, TrainingConfig) else v for k, v in params.items()
-    }
+    return {k: vars(v).copy() if isinstance(v, TrainingConfig) else v for k, v in params.items()}
 
 
 def _under(arrays: dict[str, NDArray[Any]], prefix: str) -> dict[str, NDArray[Any]]:

@@ -6,10 +6,10 @@ costs one pass, and a plan that extends another continues from its state.
 
 from __future__ import annotations
 
-import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from nocta.predictors.gru import input_half
 from nocta.predictors.neural import ClassWeight, NeuralPredictor
 from nocta.predictors.training import TrainingConfig
 
@@ -35,17 +35,9 @@ class RecurrentNet(nn.Module):
         """Outputs at every slot, `(n, L, n_outputs)`."""
         return self.head(self.drop(self.states(inputs)))  # type: ignore[no-any-return]
 
-    def advance(self, state: Tensor, inputs: Tensor) -> Tensor:
-        """One slot further: `(rows, hidden)` and `(rows, width)` to the next `(rows, hidden)`."""
-        cell = self.cell
-        return torch.gru_cell(
-            F.relu(self.embed(inputs)),
-            state,
-            cell.weight_ih_l0,
-            cell.weight_hh_l0,
-            cell.bias_ih_l0,
-            cell.bias_hh_l0,
-        )
+    def input_half(self, inputs: Tensor) -> Tensor:
+        """What the recurrent unit makes of one slot's inputs, `(..., 3 * hidden)`."""
+        return input_half(self.cell, F.relu(self.embed(inputs)))
 
 
 class RecurrentPredictor(NeuralPredictor):

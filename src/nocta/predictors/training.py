@@ -1,4 +1,4 @@
-"""The training loop every network here shares: one-cycle Adam, early stopping, best weights kept."""
+"""The training loop all networks share: one-cycle Adam, early stopping, best weights kept."""
 
 from __future__ import annotations
 

@@ -1,0 +1,155 @@
+"""NOCT-Contrastive: score a plan by what it did for similar training subjects.
+
+Paper: section 3.4, equation 6. The training subjects nearest to the query, seen through the
+query's mask, are carried along the plan with their own recorded values and labels; their losses
+are averaged. The metric is learned (`nocta.estimators.embedding`), or taken from the predictor or
+the values for the ablation.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+from torch.nn import functional as F
+
+from nocta.estimators.base import SequentialEstimator
+from nocta.estimators.plug_in import plan_losses
+from nocta.estimators.retrieval import NeighborBank, Neighbors
+from nocta.estimators.targets import LossTargets
+from nocta.exceptions import ConfigError
+from nocta.objective import LossReduction, PlanningLoss, losses_at_times, self_expected_losses
+from nocta.policies.base import Observation
+from nocta.predictors.gru import combine, state_half
+from nocta.predictors.recurrent import RecurrentPredictor
+
+
+class VotingState(NamedTuple):
+    """Where the predictor stands with every voter after a prefix."""
+
+    hidden: Tensor  # (n, q, K, hidden)
+    neighbors: Neighbors
+
+
+class ContrastiveEstimator(SequentialEstimator):
+    """Averages the plug-in loss over the nearest training subjects.
+
+    Choose it when the evidence behind a plan should be real subjects that can be shown. Each
+    decision looks up neighbours; `AmortizedEstimator` answers from one network.
+
+    Args:
+        bank: Finds the neighbours.
+        targets: Losses of the same training subjects under any request.
+        loss: Which loss plans are scored by; may be changed at any time.
+        reduction: Sum of the loss over later times (equation 1), or mean over labelled ones.
+    """
+
+    def __init__(
+        self,
+        bank: NeighborBank,
+        targets: LossTargets,
+        loss: PlanningLoss = "cross-entropy",
+        reduction: LossReduction = "sum",
+    ) -> None:
+        self.bank = bank
+        self.targets = targets
+        self.loss: PlanningLoss = loss
+        self.reduction: LossReduction = reduction
+
+    # -- plans shared by all subjects, any predictor ------------------------------
+
+    def score_plans(self, observation: Observation, plans: NDArray[np.bool_]) -> Tensor:
+        if plans.ndim == 4:
+            return super().score_plans(observation, plans)
+        neighbors = self.bank.nearest(observation)
+        asked = observation.history.requested
+        kind = self.targets.kinds.index(self.loss)
+        out = torch.zeros(len(observation), len(plans))
+        for i, (index, weight) in enumerate(zip(neighbors.index, neighbors.weight, strict=True)):
+            losses = plan_losses(
+                self.targets,
+                index.numpy(),
+                asked[i],
+                plans,
+                int(observation.time[0]),
+                self.reduction,
+            )
+            out[i] = weight @ losses[..., kind]
+        return out
+
+    # -- plans grown slot by slot, recurrent predictor ----------------------------
+
+    @torch.no_grad()
+    def start(self, observation: Observation) -> VotingState:
+        if self.reduction != "sum":
+            raise ConfigError("Growing plans slot by slot needs loss_reduction='sum'.")
+        neighbors = self.bank.nearest(observation)
+        n, k = neighbors.index.shape
+        time = int(observation.time[0])
+        flat = neighbors.index.reshape(-1).numpy()
+        asked = np.repeat(observation.history.requested, k, axis=0)
+        hidden = torch.zeros(n * k, self._predictor(0).hidden)
+        if time >= 0:
+            for fold, rows in self._by_fold(flat):
+                inputs = self.targets.data[fold].inputs(flat[rows], asked[rows])
+                states = self._predictor(fold).net_.states(inputs[:, : time + 1])
+                hidden[torch.from_numpy(rows)] = states[:, -1]
+        return VotingState(hidden.view(n, 1, k, -1), neighbors)
+
+    @torch.no_grad()
+    def branch(
+        self, state: VotingState, time: int, parents: Tensor, subsets: Tensor
+    ) -> tuple[VotingState, Tensor]:
+        voters, width = state.neighbors.index, state.hidden.shape[-1]
+        (n, q), k, s = parents.shape, voters.shape[1], len(subsets)
+        chosen = parents[:, :, None, None].expand(n, q, k, width)
+        parent = state.hidden.gather(1, chosen)
+        # Voters are walked fold by fold; each fold's predictor never saw its voters.
+        hidden, losses = torch.empty(n, q, s, k, width), torch.empty(n, q, s, k)
+        for fold, rows in self._by_fold(voters.reshape(-1).numpy()):
+            subject, voter = torch.from_numpy(rows // k), torch.from_numpy(rows % k)
+            if len(rows) == n * k:
+                hidden, losses = self._branch_voters(fold, voters, parent, subsets, time)
+                continue
+            own = parent[subject, :, voter][:, :, None]  # (rows, q, 1, h)
+            one = self._branch_voters(fold, voters[subject, voter][:, None], own, subsets, time)
+            hidden[subject, :, :, voter], losses[subject, :, :, voter] = (
+                one[0][:, :, :, 0],
+                one[1][..., 0],
+            )
+        vote = torch.einsum("nqsk,nk->nqs", losses, state.neighbors.weight)
+        return VotingState(hidden.flatten(1, 2), state.neighbors), vote
+
+    def _branch_voters(
+        self, fold: int, voters: Tensor, parent: Tensor, subsets: Tensor, time: int
+    ) -> tuple[Tensor, Tensor]:
+        """Predictor states `(n, q, s, k, h)` and losses `(n, q, s, k)` one slot further."""
+        predictor, data = self._predictor(fold), self.targets.data[fold]
+        net = predictor.net_
+        slots = data.slots[voters, time][:, None] * subsets.float()[:, None, data.owner]
+        frame = data.frame[voters, time][:, None].expand(-1, len(subsets), -1, -1)
+        from_input = net.input_half(torch.cat([slots, frame], dim=-1))[:, None]
+        from_state = state_half(net.cell, parent)[:, :, None]
+        hidden = combine(from_input, from_state, parent[:, :, None])
+        log_proba = F.log_softmax(net.head(hidden) / predictor.temperature_, dim=-1)
+        labels = data.labels[voters, time][:, None, None].expand(hidden.shape[:-1])
+        if self.targets.expected:
+            return hidden, self_expected_losses(log_proba, self.loss) * (labels >= 0)
+        return hidden, losses_at_times(log_proba, labels, self.loss)
+
+    def _by_fold(self, subjects: NDArray[np.int64]) -> list[tuple[int, NDArray[np.int64]]]:
+        """Positions grouped by the predictor that never saw the subject."""
+        folds = self.targets.fold[subjects]
+        return [(int(f), np.flatnonzero(folds == f)) for f in np.unique(folds)]
+
+    def _predictor(self, fold: int) -> RecurrentPredictor:
+        predictor = self.targets.predictors[fold]
+        if not isinstance(predictor, RecurrentPredictor):
+            raise ConfigError(
+                "Growing plans slot by slot needs the recurrent predictor; use a sample search "
+                "with this one."
+            )
+        return predictor

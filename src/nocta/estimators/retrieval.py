@@ -1,0 +1,129 @@
+"""Who is similar: training subjects, masked like the query, nearest in a chosen metric."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from typing import Literal, NamedTuple
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from nocta.cohort.cohort import Cohort
+from nocta.estimators.embedding import Embedding
+from nocta.exceptions import ConfigError
+from nocta.policies.base import Observation
+from nocta.predictors.encoding import EncodedCohort, InputEncoder
+from nocta.predictors.neural import NeuralPredictor
+
+Metric = Literal["embedding", "predictor", "values"]
+Kernel = Literal["uniform", "gaussian"]
+_CACHED_MASKS = 256
+
+
+class Neighbors(NamedTuple):
+    """The training subjects who vote, and with what weight; weights sum to one."""
+
+    index: Tensor  # (n, K)
+    weight: Tensor  # (n, K)
+    distance: Tensor  # (n, K)
+
+
+class NeighborBank:
+    """Finds, for a partial observation, training subjects who looked alike at the same point.
+
+    Every training subject is shown through the query's own mask: only what the query asked for,
+    up to the query's slot, counts.
+
+    Args:
+        train: The subjects to retrieve (`D`).
+        metric: Distance in the learned embedding, in the predictor's last hidden layer, or
+            between the observed values themselves.
+        encoder: Encodes inputs for the metric.
+        embedding: The learned embedding, for that metric.
+        predictor: The predictor, for that metric.
+        n_neighbors: How many vote (`K`).
+        radius: Where given, only those within this distance vote (the nearest always does).
+        kernel: Equal votes, or votes that fade with distance.
+    """
+
+    def __init__(
+        self,
+        train: Cohort,
+        metric: Metric,
+        *,
+        encoder: InputEncoder,
+        embedding: Embedding | None = None,
+        predictor: NeuralPredictor | None = None,
+        n_neighbors: int = 5,
+        radius: float | None = None,
+        kernel: Kernel = "uniform",
+    ) -> None:
+        if metric not in ("embedding", "predictor", "values"):
+            raise ConfigError(f"metric is '{metric}'; use 'embedding', 'predictor' or 'values'.")
+        if (metric == "embedding" and embedding is None) or (
+            metric == "predictor" and predictor is None
+        ):
+            raise ConfigError(f"The metric '{metric}' needs the {metric} it measures in.")
+        if n_neighbors < 1:
+            raise ConfigError(f"n_neighbors is {n_neighbors}; at least one subject must vote.")
+        self.metric, self.kernel = metric, kernel
+        self.n_neighbors, self.radius = n_neighbors, radius
+        self.encoder, self.embedding, self.predictor = encoder, embedding, predictor
+        self.data = EncodedCohort(encoder, train)
+        self._cache: OrderedDict[bytes, Tensor] = OrderedDict()
+
+    def nearest(self, observation: Observation) -> Neighbors:
+        """The voters of every subject; all subjects are at the same slot."""
+        time = int(observation.time[0])
+        inputs = self.encoder.encode(observation.history)
+        queries = self._points(inputs, time)
+        asked = observation.history.requested
+        masks, which = np.unique(asked.reshape(len(asked), -1), axis=0, return_inverse=True)
+        k = self._n_votes(time)
+        index = torch.zeros(len(asked), k, dtype=torch.long)
+        distance = torch.zeros(len(asked), k)
+        for i, mask in enumerate(masks):
+            rows = torch.from_numpy(np.flatnonzero(which.reshape(-1) == i))
+            bank = self._bank(mask.reshape(asked.shape[1:]), time)
+            found = torch.cdist(queries[rows], bank).topk(k, largest=False, sorted=True)
+            index[rows], distance[rows] = found.indices, found.values
+        return Neighbors(index, self._weights(distance), distance)
+
+    def _n_votes(self, time: int) -> int:
+        # Before the first visit hardly anything tells subjects apart, so many may vote.
+        wanted = self.n_neighbors if time >= 0 else max(self.n_neighbors, 512)
+        return min(wanted, len(self.data))
+
+    def _bank(self, mask: NDArray[np.bool_], time: int) -> Tensor:
+        """Points of all training subjects under one mask, `(n_train, E)`; the last ones are kept."""
+        key = mask.tobytes() + bytes([time + 1])
+        if key not in self._cache:
+            asked = np.broadcast_to(mask, (len(self.data), *mask.shape))
+            inputs = self.data.inputs(np.arange(len(self.data)), np.ascontiguousarray(asked))
+            self._cache[key] = self._points(inputs, time)
+            if len(self._cache) > _CACHED_MASKS:
+                self._cache.popitem(last=False)
+        self._cache.move_to_end(key)
+        return self._cache[key]
+
+    @torch.no_grad()
+    def _points(self, inputs: Tensor, time: int) -> Tensor:
+        if self.embedding is not None and self.metric == "embedding":
+            return self.embedding.embed(inputs, time)
+        if self.predictor is not None and self.metric == "predictor":
+            # At the next slot, of which nothing is known yet, as the embedding does.
+            return self.predictor.hidden_states(inputs)[:, time + 1]
+        return inputs[:, : time + 1, : self.encoder.n_value_columns].flatten(1)
+
+    def _weights(self, distance: Tensor) -> Tensor:
+        vote = torch.ones_like(distance)
+        if self.kernel == "gaussian":
+            scale = 0.5 * distance[:, -1:].clamp(min=1e-6)
+            vote = torch.exp(-0.5 * (distance / scale) ** 2)
+        if self.radius is not None:
+            inside = distance <= self.radius
+            inside[:, 0] = True
+            vote = vote * inside
+        return vote / vote.sum(dim=1, keepdim=True)

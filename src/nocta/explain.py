@@ -1,0 +1,140 @@
+"""Why this test, now: expected loss with and without it, its cost, and the runner-up plan."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nocta.cohort.catalog import Catalog
+from nocta.cohort.history import History
+from nocta.exceptions import ConfigError
+from nocta.policies.base import Observation
+from nocta.policies.planner import PlanningPolicy
+
+
+@dataclass(frozen=True)
+class PlanSummary:
+    """One plan in plain words.
+
+    Args:
+        visits: For each slot of the plan, what is acquired there.
+        cost: List price of the whole plan, fees included.
+        expected_loss: Expected loss over the remaining times if it is carried out.
+        objective: Expected loss plus weighted cost, by which plans are ranked.
+    """
+
+    visits: dict[int, list[str]]
+    cost: float
+    expected_loss: float
+    objective: float
+
+
+@dataclass(frozen=True)
+class Recommendation:
+    """The next acquisition of one subject, and what speaks for it.
+
+    Args:
+        stop: Whether to acquire nothing more.
+        time: The slot to go to next; `None` when stopping.
+        features: What to acquire there.
+        cost: What that acquisition costs, fees included.
+        plan: The plan whose first part this is.
+        stopping: The same numbers for acquiring nothing more.
+        runner_up: The next best plan, where there is one.
+        prediction: Class probabilities at the current slot (the first one before any visit).
+        cost_weight: The cost weight used.
+    """
+
+    stop: bool
+    time: int | None
+    features: list[str]
+    cost: float
+    plan: PlanSummary
+    stopping: PlanSummary
+    runner_up: PlanSummary | None
+    prediction: list[float]
+    cost_weight: float
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data, ready for JSON."""
+        return asdict(self)
+
+
+def recommend(
+    policy: PlanningPolicy,
+    history: History,
+    catalog: Catalog,
+    *,
+    time: int | None = None,
+    remaining: float | None = None,
+) -> Recommendation:
+    """Plan for one subject and say why.
+
+    Args:
+        policy: Algorithm 1 at a cost weight.
+        history: What is known of the subject.
+        catalog: What can be acquired and what it costs.
+        time: The slot the subject is at; the last one with anything asked for by default.
+        remaining: What may still be spent.
+    """
+    if len(history) != 1:
+        raise ConfigError(f"`decide` is for one subject; the history has {len(history)}.")
+    now = _latest(history) if time is None else time
+    if not -1 <= now < catalog.n_times:
+        raise ConfigError(f"time is {now}; slots run from 0 to {catalog.n_times - 1}, -1 before.")
+    observation = Observation(
+        history=history.up_to(now),
+        time=np.array([now]),
+        remaining=np.array([np.inf if remaining is None else remaining], dtype=float),
+        catalog=catalog,
+        rows=np.zeros(1, dtype=np.int64),
+    )
+    weight = float(policy.cost_weight)
+    proba = policy.predict_proba(observation.history)[0, max(now, 0)]
+    if now == catalog.n_times - 1:
+        over = PlanSummary({}, 0.0, 0.0, 0.0)
+        return Recommendation(True, None, [], 0.0, over, over, None, proba.tolist(), weight)
+    found = policy.best_plans(observation)
+    summaries = [
+        summarize_plan(plan, float(score), catalog, weight)
+        for plan, score in zip(found.plans[0], found.scores[0], strict=True)
+    ]
+    stopping = summarize_plan(
+        np.zeros_like(found.plans[0, 0]), float(found.stopping[0]), catalog, weight
+    )
+    best = summaries[0]
+    first = min(best.visits, default=None)
+    alone = np.zeros_like(found.plans[0, 0])
+    if first is not None:
+        alone[first] = found.plans[0, 0, first]
+    return Recommendation(
+        stop=first is None,
+        time=first,
+        features=best.visits.get(first, []) if first is not None else [],
+        cost=float(catalog.cost_of(alone)),
+        plan=best,
+        stopping=stopping,
+        runner_up=next((s for s in summaries[1:] if s.visits != best.visits), None),
+        prediction=proba.tolist(),
+        cost_weight=weight,
+    )
+
+
+def summarize_plan(
+    plan: NDArray[np.bool_], objective: float, catalog: Catalog, cost_weight: float
+) -> PlanSummary:
+    """A plan `(L, M)` with names instead of positions."""
+    cost = float(catalog.cost_of(plan))
+    visits = {
+        int(t): [catalog.names[m] for m in np.flatnonzero(plan[t])]
+        for t in np.flatnonzero(plan.any(axis=1))
+    }
+    return PlanSummary(visits, cost, objective - cost_weight * cost, objective)
+
+
+def _latest(history: History) -> int:
+    asked = np.flatnonzero(history.requested[0].any(axis=1))
+    return int(asked[-1]) if asked.size else -1

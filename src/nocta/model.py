@@ -1,0 +1,188 @@
+"""NOCTA, ready to use: fit once, then roll out, plan, trace the frontier, save and load."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator
+
+from nocta.cohort.cohort import Cohort
+from nocta.cohort.history import History
+from nocta.cohort.validate import check_classes
+from nocta.evaluation.frontier import Frontier
+from nocta.evaluation.rollout import Availability, Rollout, rollout
+from nocta.exceptions import ConfigError, NotFittedError
+from nocta.explain import Recommendation, recommend
+from nocta.policies.method import cost_targets, spread_knob
+from nocta.policies.planner import PlanningPolicy
+from nocta.predictors.cross_fitted import CrossFittedPredictor
+from nocta.predictors.fitting import Preset
+from nocta.presets.base import EstimatorName, Planner
+
+
+class NOCTA(BaseEstimator):  # type: ignore[misc]
+    """Plans whole sets of future acquisitions, executes the earliest part, replans.
+
+    Args:
+        estimator: `"amortized"` (quick), `"contrastive"` (evidence from similar subjects), or
+            `"ensemble"` of both, mixed on validation.
+        preset: `"default"` is what we recommend; `"paper"` is as published.
+        seed: Same seed, same model.
+        options: Of the preset, see `nocta.presets`.
+
+    Example:
+        >>> from nocta.testing import tiny_cohort
+        >>> train, val, test = tiny_cohort(n_subjects=60, seed=0).split(seed=0)
+        >>> model = NOCTA(seed=0, options={"n_rounds": 0}).fit(train, val)
+        >>> bool(model.rollout(test, budget=2.0).costs.max() <= 2.0)
+        True
+    """
+
+    def __init__(
+        self,
+        estimator: EstimatorName = "amortized",
+        preset: Preset = "default",
+        seed: int = 0,
+        options: dict[str, Any] | None = None,
+    ) -> None:
+        self.estimator = estimator
+        self.preset = preset
+        self.seed = seed
+        self.options = options
+
+    def fit(
+        self,
+        train: Cohort,
+        val: Cohort,
+        *,
+        predictor: CrossFittedPredictor | None = None,
+        progress: bool = False,
+    ) -> Self:
+        """Learn from `train`; stop early and choose on `val`.
+
+        Args:
+            train: Subjects to learn from.
+            val: Subjects to choose on; never the ones to be judged on.
+            predictor: Already fitted on the same `train` and `val`; fitted here otherwise.
+            progress: Show bars.
+        """
+        check_classes(train, val, "validation")
+        self.planner_ = planner_class(self.preset).fit(
+            train,
+            val,
+            self.estimator,
+            seed=self.seed,
+            progress=progress,
+            predictor=predictor,
+            **(self.options or {}),
+        )
+        self.catalog_, self.classes_ = train.catalog, train.classes
+        self.schema_ = train.schema
+        return self
+
+    @property
+    def _planner(self) -> Planner:
+        if not hasattr(self, "planner_"):
+            raise NotFittedError("This model is not fitted yet; call `fit(train, val)` first.")
+        return self.planner_
+
+    def policy(self, cost_weight: float = 0.0, *, replan: bool = True) -> PlanningPolicy:
+        """The acting policy at one cost weight (`alpha`)."""
+        if not np.isfinite(cost_weight) or cost_weight < 0:
+            raise ConfigError(f"cost_weight is {cost_weight}; use a number of at least 0.")
+        return self._planner.policy(cost_weight, replan=replan)
+
+    def rollout(
+        self,
+        cohort: Cohort,
+        cost_weight: float = 0.0,
+        *,
+        budget: float | NDArray[np.float64] | None = None,
+        replan: bool = True,
+        availability: Availability = "on-arrival",
+        progress: bool = False,
+    ) -> Rollout:
+        """Act on a whole cohort (Algorithm 1).
+
+        Args:
+            cohort: The subjects; their values stay inside the environment.
+            cost_weight: What one unit of cost is worth in loss (`alpha`).
+            budget: Hard limit per subject.
+            replan: Plan anew after each acquisition.
+            availability: What is known of missing values beforehand.
+            progress: Show a bar.
+        """
+        return rollout(
+            self.policy(cost_weight, replan=replan),
+            cohort,
+            budget=budget,
+            availability=availability,
+            seed=self.seed,
+            progress=progress,
+        )
+
+    def frontier(
+        self,
+        cohort: Cohort,
+        cost_weights: Sequence[float],
+        metric: str = "accuracy",
+        **options: Any,
+    ) -> Frontier:
+        """Cost against quality over several cost weights."""
+        done = [self.rollout(cohort, weight, **options) for weight in cost_weights]
+        return Frontier.of(done, metric)
+
+    def suggest_cost_weights(
+        self, val: Cohort, n_points: int = 10, n_subjects: int = 300
+    ) -> list[float]:
+        """Cost weights whose costs on validation spread evenly, cheapest first."""
+        some = val.subset(np.random.default_rng(self.seed).permutation(len(val))[:n_subjects])
+        scale = self._planner.cost_scale
+
+        def cost_at(weight: float) -> float:
+            return self.rollout(some, weight).cost
+
+        return spread_knob(cost_at, (scale * 0.002, scale * 10), cost_targets(some, n_points))
+
+    def decide(
+        self,
+        history: History,
+        cost_weight: float = 0.0,
+        *,
+        time: int | None = None,
+        budget: float | None = None,
+    ) -> Recommendation:
+        """The next acquisition of one subject, what it is expected to bring, and the runner-up.
+
+        Args:
+            history: What is known of the subject.
+            cost_weight: What one unit of cost is worth in loss (`alpha`).
+            time: The slot the subject is at; the last one with anything asked for by default.
+            budget: What may still be spent.
+        """
+        return recommend(
+            self.policy(cost_weight), history, self.catalog_, time=time, remaining=budget
+        )
+
+    def save(self, path: str | Path) -> None:
+        """Write the model as a folder: `manifest.json` and `arrays.safetensors`."""
+        from nocta.persistence import save_model
+
+        save_model(self, path)
+
+
+def planner_class(preset: str) -> type[Planner]:
+    """The class that fits a preset."""
+    if preset == "default":
+        from nocta.presets.default import DefaultPlanner
+
+        return DefaultPlanner
+    if preset == "paper":
+        from nocta.presets.paper import PaperPlanner
+
+        return PaperPlanner
+    raise ConfigError(f"preset is '{preset}'; use 'default' or 'paper'.")

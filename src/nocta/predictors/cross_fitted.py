@@ -1,0 +1,69 @@
+"""Predictors that never judge a subject they were trained on, and together predict for new ones."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nocta.cohort.history import History
+from nocta.predictors.base import Predictor
+from nocta.predictors.mlp import MLPPredictor
+from nocta.predictors.neural import NeuralPredictor
+from nocta.predictors.recurrent import RecurrentPredictor
+
+KINDS: dict[str, type[NeuralPredictor]] = {
+    "recurrent": RecurrentPredictor,
+    "mlp": MLPPredictor,
+}
+
+
+class CrossFittedPredictor(Predictor):
+    """One network, or one per fold whose probabilities are averaged for new subjects.
+
+    Args:
+        members: Fitted networks.
+        fold: `(n_train,)` which member never saw each training subject; with a single member
+            there is none, and its losses on training subjects are its own.
+        expected: Whether the members are calibrated well enough to judge themselves.
+    """
+
+    def __init__(
+        self, members: Sequence[NeuralPredictor], fold: NDArray[np.int64], expected: bool = True
+    ) -> None:
+        self.members = tuple(members)
+        self.fold = fold
+        self.expected = expected
+        self.n_classes_ = self.members[0].n_classes_
+
+    def predict_proba(self, history: History) -> NDArray[np.float32]:
+        """Mean of the members' probabilities, `(n, L, C)`; causal as they are."""
+        total = np.zeros((), dtype=np.float64)
+        for member in self.members:
+            total = total + member.predict_proba(history)
+        return (total / len(self.members)).astype(np.float32)
+
+    def state(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+        """Plain configuration and arrays that restore the predictor."""
+        states = [member.state() for member in self.members]
+        config = {
+            "kind": "cross-fitted",
+            "expected": self.expected,
+            "members": [config for config, _ in states],
+        }
+        arrays = {"fold": self.fold}
+        for i, (_, own) in enumerate(states):
+            arrays |= {f"member{i}.{name}": array for name, array in own.items()}
+        return config, arrays
+
+    @classmethod
+    def from_state(cls, config: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Self:
+        """Inverse of `state`."""
+        members = []
+        for i, own in enumerate(config["members"]):
+            prefix = f"member{i}."
+            parts = {k.removeprefix(prefix): v for k, v in arrays.items() if k.startswith(prefix)}
+            members.append(KINDS[own["kind"]].from_state(own, parts))
+        return cls(members, arrays["fold"], config["expected"])

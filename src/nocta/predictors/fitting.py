@@ -1,0 +1,107 @@
+"""The predictor of a cohort without choosing sizes: capacity follows the data.
+
+A first network is fitted. Where it does worse on validation than on its own training subjects it
+has learned them by heart: then a small grid of sizes and dropout is tried on validation, the best
+is fitted once per fold, and each training subject's losses come from a network that never saw it.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from sklearn.model_selection import StratifiedGroupKFold
+
+from nocta.cohort.cohort import Cohort
+from nocta.plans.sample import random_requests
+from nocta.predictors.cross_fitted import CrossFittedPredictor
+from nocta.predictors.encoding import EncodedCohort
+from nocta.predictors.mlp import MLPPredictor
+from nocta.predictors.neural import NeuralPredictor, cross_entropy
+from nocta.predictors.recurrent import RecurrentPredictor
+from nocta.predictors.training import TrainingConfig
+
+Preset = Literal["default", "paper"]
+#: Validation loss above this multiple of the training loss counts as learning by heart.
+OVERFIT = 1.02
+_STEPS = 4400
+_SMALL = 2000
+
+
+def fit_predictor(
+    train: Cohort, val: Cohort, preset: Preset = "default", seed: int = 0, progress: bool = False
+) -> CrossFittedPredictor:
+    """Fit what the preset recommends for this cohort.
+
+    Args:
+        train: Subjects to learn from.
+        val: Subjects that decide when to stop, and which size to take.
+        preset: `"paper"` is the published network; `"default"` adapts to the cohort.
+        seed: Same seed, same networks.
+        progress: Show bars.
+    """
+    nobody = np.zeros(len(train), dtype=np.int64)
+    if preset == "paper":
+        published = MLPPredictor(seed=seed).fit(train, val, progress=progress)
+        return CrossFittedPredictor([published], nobody, expected=False)
+    first = _candidate(train, 64 if len(train) >= _SMALL else 32, 0.0, seed)
+    first.fit(train, val, progress=progress)
+    if random_mask_loss(first, val) <= OVERFIT * random_mask_loss(first, train):
+        return CrossFittedPredictor([first], nobody)
+    best = _best_size(first, train, val, seed, progress)
+    members, fold = _cross_fit(best, train, val, seed, progress)
+    return CrossFittedPredictor(members, fold)
+
+
+def random_mask_loss(predictor: NeuralPredictor, cohort: Cohort, seed: int = 7) -> float:
+    """Cross-entropy under random masks, four draws per subject."""
+    data = EncodedCohort(predictor.encoder_, cohort)
+    index = np.tile(np.arange(len(cohort)), 4)
+    rng = np.random.default_rng(seed)
+    asked = random_requests(len(index), cohort.catalog.open_slots, rng)
+    log_proba = predictor.log_proba(data.inputs(index, asked))
+    return float(cross_entropy(log_proba, data.labels[torch.from_numpy(index)]))
+
+
+def _candidate(train: Cohort, hidden: int, dropout: float, seed: int) -> RecurrentPredictor:
+    batch_size = 128 if len(train) >= _SMALL else 64
+    epochs = int(np.clip(_STEPS * batch_size / len(train), 40, 200))
+    training = TrainingConfig(
+        epochs=epochs,
+        batch_size=batch_size,
+        learning_rate=4e-3,
+        weight_decay=1e-2 if dropout else 0.0,
+        check_every=max(1, epochs // 50),
+        patience=12,
+    )
+    return RecurrentPredictor(hidden=hidden, dropout=dropout, training=training, seed=seed)
+
+
+def _best_size(
+    first: RecurrentPredictor, train: Cohort, val: Cohort, seed: int, progress: bool
+) -> RecurrentPredictor:
+    """The size with the least validation loss."""
+    sizes = [(64, 0.3)] if len(train) >= _SMALL else [(16, 0.2), (32, 0.4), (64, 0.5)]
+    tried = [first]
+    for hidden, dropout in sizes:
+        tried.append(_candidate(train, hidden, dropout, seed).fit(train, val, progress=progress))
+    return min(tried, key=lambda p: random_mask_loss(p, val))
+
+
+def _cross_fit(
+    model: RecurrentPredictor, train: Cohort, val: Cohort, seed: int, progress: bool
+) -> tuple[tuple[NeuralPredictor, ...], NDArray[np.int64]]:
+    n_folds = 5 if len(train) < _SMALL else 3
+    groups = np.arange(len(train)) if train.groups is None else train.groups
+    top = train.labels.max(axis=1)
+    splitter = StratifiedGroupKFold(n_folds, shuffle=True, random_state=seed)
+    fold = np.zeros(len(train), dtype=np.int64)
+    members: list[NeuralPredictor] = []
+    for f, (rest, held_out) in enumerate(splitter.split(top, top, groups)):
+        fold[held_out] = f
+        options = model.get_params(deep=False) | {"seed": seed + 101 * (f + 1)}
+        member = RecurrentPredictor(**options)
+        members.append(member.fit(train.subset(rest), val, progress=progress))
+    return tuple(members), fold

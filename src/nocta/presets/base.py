@@ -1,0 +1,89 @@
+"""What a preset provides: everything fitted that turns a cost weight into a policy."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import Any, Literal, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nocta.cohort.cohort import Cohort
+from nocta.estimators.targets import LossTargets
+from nocta.policies.planner import PlanningPolicy, Search
+from nocta.predictors.base import Predictor
+
+EstimatorName = Literal["amortized", "contrastive", "ensemble"]
+State = tuple[dict[str, Any], dict[str, NDArray[Any]]]
+
+
+class Planner(ABC):
+    """A fitted preset: a predictor, an estimator of loss-to-go, and a way to search plans."""
+
+    predictor: Predictor
+    #: Cost weight at which acquiring everything just breaks even: the scale of useful ones.
+    cost_scale: float
+    #: Subjects searched for at once.
+    chunk: int = 256
+
+    @classmethod
+    @abstractmethod
+    def fit(
+        cls,
+        train: Cohort,
+        val: Cohort,
+        estimator: EstimatorName,
+        *,
+        seed: int,
+        progress: bool,
+        **options: Any,
+    ) -> Self:
+        """Fit predictor and estimator; options are the preset's own."""
+
+    @abstractmethod
+    def search(self, cost_weight: float) -> Search:
+        """How plans are searched at this cost weight."""
+
+    def policy(self, cost_weight: float, *, replan: bool = True) -> PlanningPolicy:
+        """Algorithm 1 at this cost weight."""
+        return PlanningPolicy(
+            self.predictor,
+            self.search(cost_weight),
+            cost_weight,
+            replan=replan,
+            chunk=self.chunk,
+        )
+
+    @abstractmethod
+    def state(self) -> State:
+        """Plain configuration and arrays that restore the fitted planner."""
+
+    @classmethod
+    @abstractmethod
+    def from_state(cls, config: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Self:
+        """Inverse of `state`."""
+
+
+def break_even_weight(targets: LossTargets, cohort: Cohort) -> float:
+    """Loss saved by acquiring everything, per unit of what that costs; first kind of loss."""
+    index = np.arange(len(cohort))
+    nothing = np.zeros_like(cohort.recorded)
+    everything = np.broadcast_to(cohort.catalog.open_slots, nothing.shape)
+    saved = targets(index, nothing)[..., 0].sum(1) - targets(index, everything.copy())[..., 0].sum(
+        1
+    )
+    price = float(cohort.catalog.cost_of(cohort.recorded).mean())
+    return max(float(saved.mean()) / max(price, 1e-9), 1e-6)
+
+
+def slot_worth(targets: LossTargets, cohort: Cohort, n_subjects: int = 400) -> NDArray[np.float64]:
+    """Loss each slot saves when acquired alone, `(L, M)`; never negative."""
+    rows = np.linspace(0, len(cohort) - 1, min(n_subjects, len(cohort))).astype(np.int64)
+    shape = cohort.catalog.open_slots.shape
+    nothing = targets(rows, np.zeros((len(rows), *shape), dtype=bool))[..., 0].sum(1).mean()
+    worth = np.zeros(shape)
+    for t, m in np.argwhere(cohort.catalog.open_slots):
+        asked = np.zeros((len(rows), *shape), dtype=bool)
+        asked[:, t, m] = True
+        worth[t, m] = float(nothing - targets(rows, asked)[..., 0].sum(1).mean())
+    return np.maximum(worth, 0.0)

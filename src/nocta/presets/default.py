@@ -1,0 +1,323 @@
+"""The `default` preset: what we measured to be best.
+
+A recurrent predictor; an amortized estimator trained first on random plans and then on the plans
+its own planner makes; retrieval with many neighbours and fading votes; beam search. Nothing that
+is trained depends on the cost weight, so one fit serves every cost weight and budget.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nocta.cohort.catalog import Catalog
+from nocta.cohort.cohort import Cohort
+from nocta.estimators.amortized import AmortizedEstimator
+from nocta.estimators.base import SequentialEstimator
+from nocta.estimators.contrastive import ContrastiveEstimator
+from nocta.estimators.embedding import Embedding
+from nocta.estimators.ensemble import EnsembleEstimator
+from nocta.estimators.on_policy import PlanMemory, RememberedPlans
+from nocta.estimators.retrieval import Metric, NeighborBank
+from nocta.estimators.targets import LossTargets
+from nocta.evaluation.rollout import rollout
+from nocta.exceptions import ConfigError
+from nocta.objective import PlanningLoss
+from nocta.plans.search import FoundPlans, beam_search
+from nocta.plans.space import MAX_EXHAUSTIVE, ActionTable
+from nocta.policies.base import Observation
+from nocta.policies.planner import PlanningPolicy, Search
+from nocta.predictors.cross_fitted import CrossFittedPredictor
+from nocta.predictors.fitting import fit_predictor
+from nocta.predictors.training import TrainingConfig
+from nocta.presets.base import EstimatorName, Planner, break_even_weight, slot_worth
+
+
+@dataclass(frozen=True)
+class DefaultOptions:
+    """The knobs of the `default` preset; all have measured defaults.
+
+    Args:
+        loss: What plans are scored by: cross-entropy as in the paper, or the error rate.
+        hidden: Units of the amortized estimator.
+        n_rounds: Rounds of training on the planner's own plans.
+        n_rehearsed: Training subjects on which the planner rehearses each round.
+        n_neighbors: Subjects who vote in retrieval (`K`).
+        metric: What retrieval measures distance in.
+        bank_size: Training subjects kept for retrieval, at most.
+        width: Beam width of the amortized search.
+        voting_width: Beam width where every step asks the neighbours.
+        amortized_share: Weight of the amortized estimator in the ensemble; chosen on
+            validation where it is `None`.
+    """
+
+    loss: PlanningLoss = "cross-entropy"
+    hidden: int = 64
+    n_rounds: int = 2
+    n_rehearsed: int = 6000
+    n_neighbors: int = 32
+    metric: Metric = "embedding"
+    bank_size: int = 6000
+    width: int = 16
+    voting_width: int = 8
+    amortized_share: float | None = None
+
+
+class DefaultPlanner(Planner):
+    """A fitted `default` preset; see the module.
+
+    Args:
+        name: Which estimator plans.
+        options: The knobs it was fitted with.
+        predictor: Predicts, and gives the losses estimators learn from.
+        actions: What may be acquired at each slot.
+        cost_scale: Cost weight at which acquiring everything breaks even.
+        amortized: The network, where it is used.
+        contrastive: The retrieval, where it is used.
+        amortized_share: Weight of the network where both are used.
+    """
+
+    def __init__(
+        self,
+        name: EstimatorName,
+        options: DefaultOptions,
+        predictor: CrossFittedPredictor,
+        actions: ActionTable,
+        cost_scale: float,
+        amortized: AmortizedEstimator | None = None,
+        contrastive: ContrastiveEstimator | None = None,
+        amortized_share: float = 0.5,
+    ) -> None:
+        self.name, self.options = name, options
+        self.predictor: CrossFittedPredictor = predictor
+        self.actions, self.cost_scale = actions, cost_scale
+        self.amortized, self.contrastive = amortized, contrastive
+        self.amortized_share = amortized_share
+
+    @property
+    def estimator(self) -> SequentialEstimator:
+        """The estimator that plans."""
+        members: list[SequentialEstimator] = [
+            m for m in (self.amortized, self.contrastive) if m is not None
+        ]
+        if len(members) == 1:
+            return members[0]
+        return EnsembleEstimator(members, [self.amortized_share, 1 - self.amortized_share])
+
+    @property
+    def chunk(self) -> int:  # type: ignore[override]
+        """Retrieval holds every neighbour's state, so few subjects at a time stay in cache."""
+        return 256 if self.contrastive is None else 4
+
+    @property
+    def width(self) -> int:
+        return self.options.width if self.contrastive is None else self.options.voting_width
+
+    def search(self, cost_weight: float, n_best: int = 2) -> Search:
+        estimator, actions, width = self.estimator, self.actions, self.width
+
+        def find(observation: Observation, weights: NDArray[np.float64], /) -> FoundPlans:
+            return beam_search(estimator, observation, actions, weights, width, n_best=n_best)
+
+        return find
+
+    def with_catalog(self, catalog: Catalog, train: Cohort | None = None) -> DefaultPlanner:
+        """The same planner at other prices."""
+        actions = self.actions.with_charges(catalog, train)
+        out = DefaultPlanner.__new__(DefaultPlanner)
+        out.__dict__ = {**self.__dict__, "actions": actions}
+        return out
+
+    # -- fitting --------------------------------------------------------------------
+
+    @classmethod
+    def fit(
+        cls,
+        train: Cohort,
+        val: Cohort,
+        estimator: EstimatorName,
+        *,
+        seed: int = 0,
+        progress: bool = False,
+        predictor: CrossFittedPredictor | None = None,
+        **options: Any,
+    ) -> Self:
+        """Fit everything the estimator needs.
+
+        Args:
+            train: Subjects to learn from.
+            val: Subjects that decide when to stop and what to choose.
+            estimator: Which one to plan with.
+            seed: Same seed, same planner.
+            progress: Show bars.
+            predictor: Already fitted ones; fitted here otherwise.
+            options: Fields of `DefaultOptions`.
+        """
+        if estimator not in ("amortized", "contrastive", "ensemble"):
+            raise ConfigError(
+                f"estimator is '{estimator}'; use 'amortized', 'contrastive' or 'ensemble'."
+            )
+        try:
+            knobs = DefaultOptions(**options)
+        except TypeError as error:
+            raise ConfigError(f"The default preset has no such option: {error}.") from None
+        predictor = predictor or fit_predictor(train, val, "default", seed, progress)
+        targets = LossTargets(train, predictor.members, predictor.fold, expected=predictor.expected)
+        val_targets = LossTargets(val, predictor.members[:1], expected=predictor.expected)
+        crowded = (train.catalog.open_slots.sum(axis=1) > MAX_EXHAUSTIVE).any()
+        worth = slot_worth(targets, train) if crowded else None
+        actions = ActionTable.build(train.catalog, train, worth)
+        scale = break_even_weight(targets, train)
+        planner = cls(estimator, knobs, predictor, actions, scale)
+        if estimator in ("amortized", "ensemble"):
+            planner._fit_amortized(train, targets, val, val_targets, seed, progress)
+        if estimator in ("contrastive", "ensemble"):
+            planner.contrastive = fit_retrieval(
+                knobs, predictor, train, targets, val, val_targets, scale, seed, progress
+            )
+        if estimator == "ensemble":
+            planner._choose_share(val, seed)
+        return planner
+
+    def _fit_amortized(
+        self,
+        train: Cohort,
+        targets: LossTargets,
+        val: Cohort,
+        val_targets: LossTargets,
+        seed: int,
+        progress: bool,
+    ) -> None:
+        """Random plans first, then rounds of rehearsal on the planner's own plans."""
+        overfits = len(self.predictor.members) > 1
+        training = amortized_training(len(train), overfits)
+        self.amortized = AmortizedEstimator(
+            hidden=self.options.hidden,
+            dropout=0.2 if overfits else 0.0,
+            training=training,
+            loss=self.options.loss,
+            seed=seed,
+        )
+        self.amortized.fit(train, targets, val, val_targets, progress=progress)
+        rng = np.random.default_rng(seed + 17)
+        for _ in range(self.options.n_rounds):
+            memory = self._rehearse(train, rng, progress)
+            requests = RememberedPlans(memory, len(train), train.catalog.open_slots)
+            self.amortized.fit(
+                train,
+                targets,
+                val,
+                val_targets,
+                requests=requests,
+                warm_start=True,
+                progress=progress,
+            )
+
+    def _rehearse(self, train: Cohort, rng: np.random.Generator, progress: bool) -> PlanMemory:
+        """Let the planner act on training subjects under many cost weights; keep its plans."""
+        memory = PlanMemory()
+        chosen = np.sort(rng.permutation(len(train))[: self.options.n_rehearsed])
+        # Few distinct weights, so that subjects about whom the same is known are planned once.
+        grid = self.cost_scale * np.geomspace(0.15, 1.5, 8)
+        policy = PlanningPolicy(
+            self.predictor,
+            self.search(0.0, n_best=3),
+            rng.choice(grid, len(chosen)),
+            on_plans=memory,
+        )
+        rollout(policy, train.subset(chosen), progress=progress)
+        memory.subjects = [chosen[rows] for rows in memory.subjects]
+        return memory
+
+    def _choose_share(self, val: Cohort, seed: int) -> None:
+        """The mix of both estimators with the least loss plus cost on validation."""
+        if self.options.amortized_share is not None:
+            self.amortized_share = self.options.amortized_share
+            return
+        some = val.subset(np.random.default_rng(seed).permutation(len(val))[:150])
+        regret = {}
+        for share in (0.0, 0.5, 1.0):
+            self.amortized_share = share
+            regret[share] = sum(
+                self._regret(some, self.cost_scale * factor) for factor in (0.3, 0.6, 1.0)
+            )
+        self.amortized_share = min(regret, key=lambda share: regret[share])
+
+    def _regret(self, cohort: Cohort, cost_weight: float) -> float:
+        done = rollout(self.policy(cost_weight), cohort)
+        seen = cohort.labelled
+        picked = np.take_along_axis(
+            done.probabilities, np.maximum(cohort.labels, 0)[..., None], axis=2
+        )[..., 0]
+        loss = -np.log(np.maximum(picked, 1e-12))[seen].sum() / len(cohort)
+        return float(loss / cost_weight + done.cost)
+
+    def state(self) -> Any:
+        from nocta.presets.default_state import planner_state
+
+        return planner_state(self)
+
+    @classmethod
+    def from_state(cls, config: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Self:
+        from nocta.presets.default_state import restore_planner
+
+        return restore_planner(cls, config, arrays)
+
+
+def amortized_training(n_train: int, overfits: bool) -> TrainingConfig:
+    """Length and pace of one round of training, by the number of subjects."""
+    batch_size = 128 if n_train >= 2000 else 64
+    epochs = int(np.clip(1300 * batch_size / n_train, 10, 120))
+    return TrainingConfig(
+        epochs=epochs,
+        batch_size=batch_size,
+        learning_rate=4e-3,
+        weight_decay=1e-2 if overfits else 0.0,
+        check_every=max(1, epochs // 12),
+        patience=6,
+    )
+
+
+def fit_retrieval(
+    options: DefaultOptions,
+    predictor: CrossFittedPredictor,
+    train: Cohort,
+    targets: LossTargets,
+    val: Cohort,
+    val_targets: LossTargets,
+    cost_scale: float,
+    seed: int,
+    progress: bool,
+) -> ContrastiveEstimator:
+    """Embedding over the whole range of cost weights, and the bank it searches."""
+    embedding = None
+    if options.metric == "embedding":
+        embedding = Embedding(
+            network="recurrent",
+            hidden=64 if len(train) >= 2000 else 32,
+            n_candidates=64,
+            similarity_scale=4.0,
+            training=TrainingConfig(
+                epochs=5 if len(train) >= 2000 else 30,
+                batch_size=48,
+                learning_rate=2e-3,
+                check_every=1,
+                patience=8,
+            ),
+            seed=seed,
+        )
+        weights = [cost_scale * factor for factor in (0.4, 0.7, 1.0)]
+        embedding.fit(train, targets, val, val_targets, weights, progress=progress)
+    bank = NeighborBank(
+        train,
+        options.metric,
+        encoder=predictor.members[0].encoder_ if embedding is None else embedding.encoder_,
+        embedding=embedding,
+        predictor=predictor.members[0],
+        n_neighbors=options.n_neighbors,
+        kernel="gaussian",
+    )
+    return ContrastiveEstimator(bank, targets, options.loss)
