@@ -113,8 +113,8 @@ def compare(
     )
     setup = Setup(
         source=source,
-        preset=preset,
-        availability=availability,  # type: ignore[arg-type]  # checked by Setup
+        preset=preset,  # type: ignore[arg-type]  # checked by Setup, as are the others
+        availability=availability,  # type: ignore[arg-type]
         n_points=points,
         cost_weights=_numbers("--cost-weights", cost_weights),
         budgets=_numbers("--budgets", budgets),

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
+import signal
 from collections.abc import Callable, Iterator
 from concurrent.futures import Executor, Future
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any
 
 
@@ -50,7 +52,15 @@ def process_pool(n_jobs: int) -> Iterator[Callable[[], Executor]]:
         yield current
     except BaseException:
         for executor in latest:
-            executor.shutdown(wait=False, kill_workers=True)
+            _end(executor)
         raise
     for executor in latest:
         executor.shutdown(wait=True)
+
+
+def _end(executor: Any) -> None:
+    """End the pool's own processes, by their number, without waiting for what they do."""
+    for process in list(getattr(executor, "_processes", {}).values()):
+        with suppress(OSError):
+            os.kill(process.pid, signal.SIGTERM)
+    executor.shutdown(wait=False)

@@ -156,7 +156,7 @@ class Setup:
     """
 
     source: DataSource
-    preset: str = "default"
+    preset: Literal["default", "paper"] = "default"
     availability: Availability = "on-arrival"
     n_points: int = 10
     cost_weights: tuple[float, ...] = ()

@@ -57,9 +57,7 @@ def shared_predictor(setup: Setup, seed: int, jobs: Path) -> FittedPredictor:
 
 def fit_predictor(setup: Setup, seed: int) -> Predictor:
     """Fit the preset's predictor on the training subjects of a seed."""
-    from nocta.predictors.recurrent import RecurrentPredictor
-    from nocta.predictors.training import TrainingConfig
+    from nocta.predictors import fitting
 
     train, val, _ = setup.source.split(setup.source.load(seed), seed)
-    training = TrainingConfig(epochs=40) if setup.quick else TrainingConfig()
-    return RecurrentPredictor(training=training, seed=seed).fit(train, val)
+    return fitting.fit_predictor(train, val, setup.preset, seed)
