@@ -62,7 +62,7 @@ class ModelError(NoctaError, ValueError):
     """A saved model is damaged, from a newer version, or not the kind asked for."""
 
 
-class NotFittedError(NoctaError, _SklearnNotFittedError):
+class NotFittedError(NoctaError, _SklearnNotFittedError):  # type: ignore[misc]
     """The object was used before `fit`."""
 
 

@@ -50,9 +50,11 @@ class Catalog:
         currency: Unit in which costs are shown, for example `"$"`.
 
     Example:
-        >>> blood = dict(group="blood")
         >>> catalog = Catalog(
-        ...     features=(Feature("alt", ("alt",), 3.0, **blood), Feature("ast", ("ast",), 4.0, **blood)),
+        ...     features=(
+        ...         Feature("alt", ("alt",), 3.0, group="blood"),
+        ...         Feature("ast", ("ast",), 4.0, group="blood"),
+        ...     ),
         ...     n_times=2,
         ...     group_fees={"blood": 2.0},
         ... )
@@ -112,14 +114,16 @@ class Catalog:
         costs = np.atleast_1d(np.asarray(f.cost, dtype=float))
         if costs.size not in (1, self.n_times):
             found.append(
-                f"Feature '{f.name}' has {costs.size} costs for {self.n_times} visits; give one cost or one per visit."
+                f"Feature '{f.name}' has {costs.size} costs for {self.n_times} visits; "
+                "give one cost or one per visit."
             )
         if not np.isfinite(costs).all() or (costs < 0).any():
             found.append(f"Feature '{f.name}' has cost {f.cost}; a cost is a number of at least 0.")
         outside = [t for t in f.at or () if not 0 <= t < self.n_times]
         if outside:
             found.append(
-                f"Feature '{f.name}' is open at visit {outside[0]}, but visits run from 0 to {self.n_times - 1}."
+                f"Feature '{f.name}' is open at visit {outside[0]}, but visits run from 0 to "
+                f"{self.n_times - 1}."
             )
         if not f.columns:
             found.append(f"Feature '{f.name}' has no column.")

@@ -213,7 +213,7 @@ class AmortizedEstimator(BaseEstimator, SequentialEstimator):  # type: ignore[mi
         """Squared error of the expected losses after each start, averaged over times."""
         planned = torch.arange(asked.shape[1]) > torch.from_numpy(starts)[..., None]  # (b, s, L)
         plan = torch.cat([torch.from_numpy(asked), data.frame[torch.as_tensor(index)]], dim=2)
-        expected = self.net_(data.inputs(index, asked), plan, planned)
+        expected: Tensor = self.net_(data.inputs(index, asked), plan, planned)
         error = ((expected - losses[:, None]) ** 2).sum(-1)  # (b, s, L)
         return (error * planned).sum() / planned.sum().clamp(min=1)
 
@@ -232,7 +232,7 @@ class AmortizedEstimator(BaseEstimator, SequentialEstimator):  # type: ignore[mi
     def branch(
         self, state: PlanState, time: int, parents: Tensor, subsets: Tensor
     ) -> tuple[PlanState, Tensor]:
-        (n, q), s, net = parents.shape, len(subsets), self.net_
+        n, s, net = len(parents), len(subsets), self.net_
         parent = state.hidden.gather(1, parents[..., None].expand(-1, -1, self.hidden))
         frame = state.frame[:, time, None].expand(n, s, -1)
         plan = torch.cat([subsets.float().expand(n, s, -1), frame], dim=2)

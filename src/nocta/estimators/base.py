@@ -65,8 +65,8 @@ class SequentialEstimator(NoctEstimator):
         state = self.start(observation)
         node = torch.zeros(len(plans), dtype=torch.long)  # prefix of each plan so far
         for time in range(int(observation.time[0]) + 1, plans.shape[1]):
-            subsets, action = plans[:, time].unique(dim=0, return_inverse=True)
-            parents, parent = node.unique(return_inverse=True)
+            subsets, action = torch.unique(plans[:, time], dim=0, return_inverse=True)
+            parents, parent = torch.unique(node, return_inverse=True)
             state, loss = self.branch(state, time, parents.expand(n, -1), subsets)
             node = parent * len(subsets) + action
             total += loss.flatten(1)[:, node]

@@ -68,7 +68,7 @@ class ContrastiveEstimator(SequentialEstimator):
         asked = observation.history.requested
         kind = self.targets.kinds.index(self.loss)
         out = torch.zeros(len(observation), len(plans))
-        for i, (index, weight) in enumerate(zip(neighbors.index, neighbors.weight, strict=True)):
+        for i, (index, weight) in enumerate(zip(neighbors.subjects, neighbors.weight, strict=True)):
             losses = plan_losses(
                 self.targets,
                 index.numpy(),
@@ -87,9 +87,9 @@ class ContrastiveEstimator(SequentialEstimator):
         if self.reduction != "sum":
             raise ConfigError("Growing plans slot by slot needs loss_reduction='sum'.")
         neighbors = self.bank.nearest(observation)
-        n, k = neighbors.index.shape
+        n, k = neighbors.subjects.shape
         time = int(observation.time[0])
-        flat = neighbors.index.reshape(-1).numpy()
+        flat = neighbors.subjects.reshape(-1).numpy()
         asked = np.repeat(observation.history.requested, k, axis=0)
         hidden = torch.zeros(n * k, self._predictor(0).hidden)
         if time >= 0:
@@ -103,7 +103,7 @@ class ContrastiveEstimator(SequentialEstimator):
     def branch(
         self, state: VotingState, time: int, parents: Tensor, subsets: Tensor
     ) -> tuple[VotingState, Tensor]:
-        voters, width = state.neighbors.index, state.hidden.shape[-1]
+        voters, width = state.neighbors.subjects, state.hidden.shape[-1]
         (n, q), k, s = parents.shape, voters.shape[1], len(subsets)
         chosen = parents[:, :, None, None].expand(n, q, k, width)
         parent = state.hidden.gather(1, chosen)

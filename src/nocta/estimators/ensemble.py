@@ -1,4 +1,4 @@
-"""Several estimators as one: a weighted mean of their expected losses (the paper's closing remark)."""
+"""Several estimators as one: the weighted mean of their expected losses (section 5)."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class EnsembleEstimator(SequentialEstimator):
                 f"got {list(weights)}."
             )
         used = np.flatnonzero(given)
-        self.members = [members[i] for i in used]
+        self.members = [members[i] for i in used.tolist()]
         self.weights = (given[used] / given.sum()).tolist()
 
     def start(self, observation: Observation) -> list[Any]:

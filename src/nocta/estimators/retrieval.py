@@ -25,7 +25,7 @@ _CACHED_MASKS = 256
 class Neighbors(NamedTuple):
     """The training subjects who vote, and with what weight; weights sum to one."""
 
-    index: Tensor  # (n, K)
+    subjects: Tensor  # (n, K)
     weight: Tensor  # (n, K)
     distance: Tensor  # (n, K)
 
@@ -97,7 +97,7 @@ class NeighborBank:
         return min(wanted, len(self.data))
 
     def _bank(self, mask: NDArray[np.bool_], time: int) -> Tensor:
-        """Points of all training subjects under one mask, `(n_train, E)`; the last ones are kept."""
+        """Points of all training subjects under one mask, `(n_train, E)`; recent ones are kept."""
         key = mask.tobytes() + bytes([time + 1])
         if key not in self._cache:
             asked = np.broadcast_to(mask, (len(self.data), *mask.shape))

@@ -1,4 +1,4 @@
-"""The space of plans: which subsets of features a plan may acquire at each slot, and what they cost."""
+"""The space of plans: the subsets of features offered at each slot, and what they cost."""
 
 from __future__ import annotations
 

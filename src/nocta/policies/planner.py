@@ -104,6 +104,6 @@ def _distinct(
         parts.append(observation.available[rows])
     flat = [np.ascontiguousarray(p).reshape(len(rows), -1).view(np.uint8) for p in parts if p.size]
     keys = np.ascontiguousarray(np.concatenate(flat, axis=1))
-    keys = keys.view(np.dtype((np.void, keys.shape[1]))).reshape(-1)
-    _, first, back = np.unique(keys, return_index=True, return_inverse=True)
+    rows_as_one = keys.view(np.dtype((np.void, keys.shape[1]))).reshape(-1)
+    _, first, back = np.unique(rows_as_one, return_index=True, return_inverse=True)
     return rows[first], back

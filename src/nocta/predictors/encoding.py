@@ -159,7 +159,7 @@ class _ColumnScaler:
     def transform(self, table: NDArray[np.float32]) -> NDArray[np.float32]:
         logged = np.where(self.log_, np.log1p(np.maximum(table, 0)), table)
         scaled = np.clip((logged - self.mean_) / self.scale_, -_CLIP, _CLIP)
-        return np.nan_to_num(scaled, nan=0.0).astype(np.float32)
+        return np.asarray(np.nan_to_num(scaled, nan=0.0), dtype=np.float32)
 
     def state(self) -> dict[str, NDArray[Any]]:
         return {"log": self.log_, "mean": self.mean_, "scale": self.scale_}

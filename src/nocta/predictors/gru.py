@@ -14,12 +14,14 @@ from torch.nn import functional as F
 
 def input_half(cell: nn.GRU, inputs: Tensor) -> Tensor:
     """What the unit makes of its input, `(..., 3 * hidden)`."""
-    return F.linear(inputs, cell.weight_ih_l0, cell.bias_ih_l0)
+    weight, bias = cell.all_weights[0][0], cell.all_weights[0][2]
+    return F.linear(inputs, weight, bias)
 
 
 def state_half(cell: nn.GRU, state: Tensor) -> Tensor:
     """What the unit makes of its state, `(..., 3 * hidden)`."""
-    return F.linear(state, cell.weight_hh_l0, cell.bias_hh_l0)
+    weight, bias = cell.all_weights[0][1], cell.all_weights[0][3]
+    return F.linear(state, weight, bias)
 
 
 def combine(from_input: Tensor, from_state: Tensor, state: Tensor) -> Tensor:
@@ -31,8 +33,3 @@ def combine(from_input: Tensor, from_state: Tensor, state: Tensor) -> Tensor:
         torch.addcmul(from_input[..., 2 * hidden :], reset, from_state[..., 2 * hidden :])
     )
     return torch.lerp(new, state.expand_as(new), keep)
-
-
-def advance(cell: nn.GRU, inputs: Tensor, state: Tensor) -> Tensor:
-    """The next state of each row."""
-    return combine(input_half(cell, inputs), state_half(cell, state), state)

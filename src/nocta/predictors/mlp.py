@@ -17,10 +17,10 @@ from nocta.predictors.neural import ClassWeight, NeuralPredictor
 from nocta.predictors.training import TrainingConfig
 
 PAPER_TRAINING = TrainingConfig(
-    epochs=2000,
-    batch_size=256,
+    epochs=1000,
+    batch_size=64,
     learning_rate=1e-3,
-    schedule="constant",
+    schedule="one-cycle",
     patience=50,
     check_every=10,
 )

@@ -133,7 +133,7 @@ class NeuralPredictor(BaseEstimator, Predictor):  # type: ignore[misc]
         return torch.from_numpy(weights.astype(np.float32))
 
     def _logits(self, inputs: Tensor) -> Tensor:
-        return torch.cat([self.net_(piece) for piece in inputs.split(_CHUNK)])
+        return torch.cat([self.net_(piece) for piece in torch.split(inputs, _CHUNK)])
 
     def predict_proba(self, history: History) -> NDArray[np.float32]:
         """Class probabilities at every time, `(n, L, C)`; causal."""
@@ -153,7 +153,8 @@ class NeuralPredictor(BaseEstimator, Predictor):  # type: ignore[misc]
     @torch.no_grad()
     def hidden_states(self, inputs: Tensor) -> Tensor:
         """Last hidden layer before the head at every time, `(n, L, hidden)`."""
-        return torch.cat([self.net_.states(piece) for piece in inputs.split(_CHUNK)])
+        states: Callable[[Tensor], Tensor] = self.net_.states  # type: ignore[assignment]
+        return torch.cat([states(piece) for piece in torch.split(inputs, _CHUNK)])
 
     def state(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
         """Plain configuration and arrays that restore the fitted predictor."""
