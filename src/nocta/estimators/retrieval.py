@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import OrderedDict
+from collections.abc import Callable
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -15,11 +16,13 @@ from nocta.estimators.embedding import Embedding
 from nocta.exceptions import ConfigError
 from nocta.policies.base import Observation
 from nocta.predictors.encoding import EncodedCohort, InputEncoder
+from nocta.predictors.gru import combine, state_half
 from nocta.predictors.neural import NeuralPredictor
+from nocta.predictors.recurrent import RecurrentNet
 
 Metric = Literal["embedding", "predictor", "values"]
 Kernel = Literal["uniform", "gaussian"]
-_CACHED_MASKS = 256
+_CACHED = 384
 
 
 class Neighbors(NamedTuple):
@@ -36,6 +39,9 @@ class NeighborBank:
     Every training subject is shown through the query's own mask: only what the query asked for,
     up to the query's slot, counts.
 
+    With a recurrent metric, what the bank looks like under a mask continues what it looked like
+    under the mask's beginning, so masks that begin alike share most of the work.
+
     Args:
         train: The subjects to retrieve (`D`).
         metric: Distance in the learned embedding, in the predictor's last hidden layer, or
@@ -43,6 +49,7 @@ class NeighborBank:
         encoder: Encodes inputs for the metric.
         embedding: The learned embedding, for that metric.
         predictor: The predictor, for that metric.
+        size: Keep so many subjects at most, drawn evenly from `train`.
         n_neighbors: How many vote (`K`).
         radius: Where given, only those within this distance vote (the nearest always does).
         kernel: Equal votes, or votes that fade with distance.
@@ -56,6 +63,7 @@ class NeighborBank:
         encoder: InputEncoder,
         embedding: Embedding | None = None,
         predictor: NeuralPredictor | None = None,
+        size: int | None = None,
         n_neighbors: int = 5,
         radius: float | None = None,
         kernel: Kernel = "uniform",
@@ -68,10 +76,13 @@ class NeighborBank:
             raise ConfigError(f"The metric '{metric}' needs the {metric} it measures in.")
         if n_neighbors < 1:
             raise ConfigError(f"n_neighbors is {n_neighbors}; at least one subject must vote.")
+        self.train = train
         self.metric, self.kernel = metric, kernel
         self.n_neighbors, self.radius = n_neighbors, radius
         self.encoder, self.embedding, self.predictor = encoder, embedding, predictor
-        self.data = EncodedCohort(encoder, train)
+        kept = len(train) if size is None else min(size, len(train))
+        self.rows = np.linspace(0, len(train) - 1, kept).round().astype(np.int64)
+        self.data = EncodedCohort(encoder, train.subset(self.rows))
         self._cache: OrderedDict[bytes, Tensor] = OrderedDict()
 
     def nearest(self, observation: Observation) -> Neighbors:
@@ -88,7 +99,8 @@ class NeighborBank:
             rows = torch.from_numpy(np.flatnonzero(which.reshape(-1) == i))
             bank = self._bank(mask.reshape(asked.shape[1:]), time)
             found = torch.cdist(queries[rows], bank).topk(k, largest=False, sorted=True)
-            index[rows], distance[rows] = found.indices, found.values
+            index[rows] = torch.from_numpy(self.rows)[found.indices]
+            distance[rows] = found.values
         return Neighbors(index, self._weights(distance), distance)
 
     def _n_votes(self, time: int) -> int:
@@ -97,13 +109,51 @@ class NeighborBank:
         return min(wanted, len(self.data))
 
     def _bank(self, mask: NDArray[np.bool_], time: int) -> Tensor:
-        """Points of all training subjects under one mask, `(n_train, E)`; recent ones are kept."""
-        key = mask.tobytes() + bytes([time + 1])
+        """Points of the bank's subjects under one mask, `(n_bank, E)`."""
+        net = self._recurrent_net()
+        if net is not None:
+            return self._recurrent_bank(net, mask, time)
+        asked = np.ascontiguousarray(np.broadcast_to(mask, (len(self.data), *mask.shape)))
+        inputs = self.data.inputs(np.arange(len(self.data)), asked)
+        return self._remember(
+            mask.tobytes() + bytes([time + 1]), lambda: self._points(inputs, time)
+        )
+
+    def _recurrent_net(self) -> RecurrentNet | None:
+        source = {"embedding": self.embedding, "predictor": self.predictor}.get(self.metric)
+        net = None if source is None else source.net_
+        return net if isinstance(net, RecurrentNet) else None
+
+    @torch.no_grad()
+    def _recurrent_bank(self, net: RecurrentNet, mask: NDArray[np.bool_], time: int) -> Tensor:
+        state = self._state_after(net, mask, time)
+        # Read at the next slot, of which nothing is known yet, as for the query.
+        out = self._advance(net, state, np.zeros_like(mask[0]), time + 1)
+        points: Tensor = net.head(out) if self.metric == "embedding" else out
+        return points
+
+    def _state_after(self, net: RecurrentNet, mask: NDArray[np.bool_], time: int) -> Tensor:
+        """Recurrent state of the bank after slot `time` under the mask, `(n_bank, hidden)`."""
+        if time < 0:
+            return torch.zeros(len(self.data), net.cell.hidden_size)
+        return self._remember(
+            mask[: time + 1].tobytes() + bytes([time + 1]),
+            lambda: self._advance(net, self._state_after(net, mask, time - 1), mask[time], time),
+        )
+
+    def _advance(
+        self, net: RecurrentNet, state: Tensor, asked: NDArray[np.bool_], time: int
+    ) -> Tensor:
+        shown = torch.from_numpy(asked).float()[self.data.owner]
+        inputs = torch.cat([self.data.slots[:, time] * shown, self.data.frame[:, time]], dim=1)
+        return combine(net.input_half(inputs), state_half(net.cell, state), state)
+
+    def _remember(self, key: bytes, compute: Callable[[], Tensor]) -> Tensor:
+        """Compute once; the most recently used results are kept."""
         if key not in self._cache:
-            asked = np.broadcast_to(mask, (len(self.data), *mask.shape))
-            inputs = self.data.inputs(np.arange(len(self.data)), np.ascontiguousarray(asked))
-            self._cache[key] = self._points(inputs, time)
-            if len(self._cache) > _CACHED_MASKS:
+            value = compute()
+            self._cache[key] = value
+            if len(self._cache) > _CACHED:
                 self._cache.popitem(last=False)
         self._cache.move_to_end(key)
         return self._cache[key]

@@ -56,13 +56,13 @@ class DefaultOptions:
 
     loss: PlanningLoss = "cross-entropy"
     hidden: int = 64
-    n_rounds: int = 2
+    n_rounds: int = 3
     n_rehearsed: int = 6000
-    n_neighbors: int = 32
+    n_neighbors: int = 24
     metric: Metric = "embedding"
-    bank_size: int = 6000
+    bank_size: int = 3000
     width: int = 16
-    voting_width: int = 8
+    voting_width: int = 6
     amortized_share: float | None = None
 
 
@@ -270,7 +270,7 @@ class DefaultPlanner(Planner):
 def amortized_training(n_train: int, overfits: bool) -> TrainingConfig:
     """Length and pace of one round of training, by the number of subjects."""
     batch_size = 128 if n_train >= 2000 else 64
-    epochs = int(np.clip(1300 * batch_size / n_train, 10, 120))
+    epochs = int(np.clip(1500 * batch_size / n_train, 10, 120))
     return TrainingConfig(
         epochs=epochs,
         batch_size=batch_size,
@@ -317,6 +317,7 @@ def fit_retrieval(
         encoder=predictor.members[0].encoder_ if embedding is None else embedding.encoder_,
         embedding=embedding,
         predictor=predictor.members[0],
+        size=options.bank_size,
         n_neighbors=options.n_neighbors,
         kernel="gaussian",
     )
