@@ -12,6 +12,7 @@ from sklearn.base import BaseEstimator
 
 from nocta.cohort.cohort import Cohort
 from nocta.cohort.history import History
+from nocta.cohort.schema import Schema
 from nocta.cohort.validate import check_classes
 from nocta.evaluation.frontier import Frontier
 from nocta.evaluation.rollout import Availability, Rollout, rollout
@@ -81,7 +82,7 @@ class NOCTA(BaseEstimator):  # type: ignore[misc]
             **(self.options or {}),
         )
         self.catalog_, self.classes_ = train.catalog, train.classes
-        self.schema_ = train.schema
+        self.schema_ = Schema.of(train).model_dump(mode="json", exclude_none=True)
         return self
 
     @property
@@ -137,16 +138,29 @@ class NOCTA(BaseEstimator):  # type: ignore[misc]
         return Frontier.of(done, metric)
 
     def suggest_cost_weights(
-        self, val: Cohort, n_points: int = 10, n_subjects: int = 300
+        self, val: Cohort, n_points: int = 10, n_subjects: int | None = None
     ) -> list[float]:
-        """Cost weights whose costs on validation spread evenly, cheapest first."""
+        """Cost weights whose costs on validation spread evenly, cheapest first.
+
+        Args:
+            val: Subjects to try them on; never the ones to be judged on.
+            n_points: How many to find.
+            n_subjects: Of `val`, as many are tried; fewer where each decision asks neighbours.
+        """
+        n_subjects = n_subjects or (300 if self.estimator == "amortized" else 100)
         some = val.subset(np.random.default_rng(self.seed).permutation(len(val))[:n_subjects])
         scale = self._planner.cost_scale
 
         def cost_at(weight: float) -> float:
             return self.rollout(some, weight).cost
 
-        return spread_knob(cost_at, (scale * 0.002, scale * 10), cost_targets(some, n_points))
+        evaluations = 20 if self.estimator == "amortized" else 14
+        return spread_knob(
+            cost_at,
+            (scale * 0.01, scale * 4),
+            cost_targets(some, n_points),
+            n_evaluations=evaluations,
+        )
 
     def decide(
         self,

@@ -10,7 +10,8 @@ plain network, is `nocta.estimators.amortized_mlp`.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import NamedTuple, Self
+from dataclasses import asdict
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 import torch
@@ -28,7 +29,8 @@ from nocta.plans.sample import random_requests
 from nocta.policies.base import Observation
 from nocta.predictors.encoding import EncodedCohort, InputEncoder
 from nocta.predictors.gru import combine, input_half, state_half
-from nocta.predictors.training import TrainingConfig, train
+from nocta.predictors.neural import arrays_under
+from nocta.predictors.training import TrainingConfig, TrainingLog, train
 
 #: The losses every fit learns to predict; a policy plans with either.
 LOSSES: tuple[PlanningLoss, ...] = ("cross-entropy", "error")
@@ -241,6 +243,27 @@ class AmortizedEstimator(BaseEstimator, SequentialEstimator):  # type: ignore[mi
         hidden = combine(from_input, from_state, parent[:, :, None])  # (n, q, s, h)
         loss = net.losses(hidden)[..., LOSSES.index(self.loss)]
         return PlanState(hidden.flatten(1, 2), state.frame), loss
+
+    def state(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+        """Plain configuration and arrays that restore the fitted estimator."""
+        config = {**self.get_params(deep=False), "training": asdict(self.training)}
+        config["fitted"] = {"best_epoch": self.log_.best_epoch}
+        arrays = {f"encoder.{k}": v for k, v in self.encoder_.state().items()}
+        arrays |= {f"net.{k}": v.numpy() for k, v in self.net_.state_dict().items()}
+        return config, arrays
+
+    @classmethod
+    def from_state(cls, config: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Self:
+        """Inverse of `state`."""
+        options = {k: v for k, v in config.items() if k != "fitted"}
+        out = cls(**{**options, "training": TrainingConfig(**options["training"])})
+        out.encoder_ = InputEncoder.from_state(arrays_under(arrays, "encoder."))
+        out.log_ = TrainingLog((), (), config["fitted"]["best_epoch"])
+        out.net_ = out._build()
+        weights = arrays_under(arrays, "net.")
+        out.net_.load_state_dict({k: torch.from_numpy(np.array(v)) for k, v in weights.items()})
+        out.net_.eval()
+        return out
 
 
 def random_plans(open_slots: NDArray[np.bool_]) -> Requests:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from nocta.cohort.history import History
 from nocta.predictors.base import Predictor
 from nocta.predictors.mlp import MLPPredictor
-from nocta.predictors.neural import NeuralPredictor
+from nocta.predictors.neural import NeuralPredictor, arrays_under
 from nocta.predictors.recurrent import RecurrentPredictor
 
 KINDS: dict[str, type[NeuralPredictor]] = {
@@ -63,7 +63,5 @@ class CrossFittedPredictor(Predictor):
         """Inverse of `state`."""
         members = []
         for i, own in enumerate(config["members"]):
-            prefix = f"member{i}."
-            parts = {k.removeprefix(prefix): v for k, v in arrays.items() if k.startswith(prefix)}
-            members.append(KINDS[own["kind"]].from_state(own, parts))
+            members.append(KINDS[own["kind"]].from_state(own, arrays_under(arrays, f"member{i}.")))
         return cls(members, arrays["fold"], config["expected"])

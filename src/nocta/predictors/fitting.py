@@ -7,6 +7,7 @@ is fitted once per fold, and each training subject's losses come from a network 
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Literal
 
 import numpy as np
@@ -28,10 +29,17 @@ Preset = Literal["default", "paper"]
 OVERFIT = 1.02
 _STEPS = 4400
 _SMALL = 2000
+_QUICK_EPOCHS = 20
 
 
 def fit_predictor(
-    train: Cohort, val: Cohort, preset: Preset = "default", seed: int = 0, progress: bool = False
+    train: Cohort,
+    val: Cohort,
+    preset: Preset = "default",
+    seed: int = 0,
+    progress: bool = False,
+    *,
+    quick: bool = False,
 ) -> CrossFittedPredictor:
     """Fit what the preset recommends for this cohort.
 
@@ -41,14 +49,20 @@ def fit_predictor(
         preset: `"paper"` is the published network; `"default"` adapts to the cohort.
         seed: Same seed, same networks.
         progress: Show bars.
+        quick: A rehearsal: one network, trained for a few epochs.
     """
     nobody = np.zeros(len(train), dtype=np.int64)
     if preset == "paper":
-        published = MLPPredictor(seed=seed).fit(train, val, progress=progress)
+        published = MLPPredictor(seed=seed)
+        if quick:
+            published.training = replace(published.training, epochs=_QUICK_EPOCHS)
+        published.fit(train, val, progress=progress)
         return CrossFittedPredictor([published], nobody, expected=False)
     first = _candidate(train, 64 if len(train) >= _SMALL else 32, 0.0, seed)
+    if quick:
+        first.training = replace(first.training, epochs=_QUICK_EPOCHS)
     first.fit(train, val, progress=progress)
-    if random_mask_loss(first, val) <= OVERFIT * random_mask_loss(first, train):
+    if quick or random_mask_loss(first, val) <= OVERFIT * random_mask_loss(first, train):
         return CrossFittedPredictor([first], nobody)
     best = _best_size(first, train, val, seed, progress)
     members, fold = _cross_fit(best, train, val, seed, progress)
@@ -95,7 +109,10 @@ def _cross_fit(
 ) -> tuple[tuple[NeuralPredictor, ...], NDArray[np.int64]]:
     n_folds = 5 if len(train) < _SMALL else 3
     groups = np.arange(len(train)) if train.groups is None else train.groups
+    # A class too rare to be in every fold cannot be balanced over them.
     top = train.labels.max(axis=1)
+    kinds, counts = np.unique(top, return_counts=True)
+    top = np.where(np.isin(top, kinds[counts < n_folds]), kinds[counts.argmax()], top)
     splitter = StratifiedGroupKFold(n_folds, shuffle=True, random_state=seed)
     fold = np.zeros(len(train), dtype=np.int64)
     members: list[NeuralPredictor] = []

@@ -179,10 +179,10 @@ class NeuralPredictor(BaseEstimator, Predictor):  # type: ignore[misc]
         out.n_classes_, out.n_times_ = fitted["n_classes"], fitted["n_times"]
         out.temperature_ = fitted["temperature"]
         out.log_ = TrainingLog((), (), fitted["best_epoch"])
-        out.encoder_ = InputEncoder.from_state(_under(arrays, "encoder."))
+        out.encoder_ = InputEncoder.from_state(arrays_under(arrays, "encoder."))
         out.net_ = out.build_net(out.encoder_.width, out.n_classes_, out.n_times_)
-        weights = {k: torch.from_numpy(np.array(v)) for k, v in _under(arrays, "net.").items()}
-        out.net_.load_state_dict(weights)
+        weights = arrays_under(arrays, "net.")
+        out.net_.load_state_dict({k: torch.from_numpy(np.array(v)) for k, v in weights.items()})
         out.net_.eval()
         return out
 
@@ -211,5 +211,6 @@ def _plain(params: dict[str, Any]) -> dict[str, Any]:
     return {k: vars(v).copy() if isinstance(v, TrainingConfig) else v for k, v in params.items()}
 
 
-def _under(arrays: dict[str, NDArray[Any]], prefix: str) -> dict[str, NDArray[Any]]:
+def arrays_under(arrays: dict[str, NDArray[Any]], prefix: str) -> dict[str, NDArray[Any]]:
+    """The arrays whose name begins with `prefix`, without it."""
     return {k.removeprefix(prefix): v for k, v in arrays.items() if k.startswith(prefix)}

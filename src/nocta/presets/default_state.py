@@ -1,0 +1,131 @@
+"""A fitted `default` preset as plain configuration and arrays, and back.
+
+With the amortized estimator no subject's data is in it. Retrieval needs the subjects it retrieves,
+so the other estimators carry the training subjects' values, labels, visits and context.
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from numpy.typing import NDArray
+
+from nocta.cohort.state import cohort_state, restore_cohort
+from nocta.estimators.amortized import AmortizedEstimator
+from nocta.estimators.contrastive import ContrastiveEstimator
+from nocta.estimators.embedding import Embedding
+from nocta.estimators.retrieval import NeighborBank
+from nocta.estimators.targets import LossTargets
+from nocta.plans.space import ActionTable
+from nocta.predictors.cross_fitted import CrossFittedPredictor
+from nocta.predictors.neural import arrays_under
+from nocta.presets.base import State
+
+if TYPE_CHECKING:
+    from nocta.presets.default import DefaultPlanner
+
+P = TypeVar("P", bound="DefaultPlanner")
+_TABLES = ("subsets", "prices", "charges")
+
+
+def planner_state(planner: DefaultPlanner) -> State:
+    """Everything a fitted planner consists of."""
+    config: dict[str, Any] = {
+        "estimator": planner.name,
+        "options": asdict(planner.options),
+        "cost_scale": planner.cost_scale,
+        "amortized_share": planner.amortized_share,
+        "n_times": planner.actions.n_times,
+    }
+    arrays: dict[str, NDArray[Any]] = {}
+    for table in _TABLES:
+        for t, array in enumerate(getattr(planner.actions, table)):
+            arrays[f"actions.{table}.{t}"] = array
+    parts: dict[str, State] = {"predictor": planner.predictor.state()}
+    if planner.amortized is not None:
+        parts["amortized"] = planner.amortized.state()
+    if planner.contrastive is not None:
+        parts["contrastive"] = _retrieval_state(planner.contrastive)
+    for name, part in parts.items():
+        _add(config, arrays, name, part)
+    return config, arrays
+
+
+def restore_planner(cls: type[P], config: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> P:
+    """Inverse of `planner_state`."""
+    from nocta.presets.default import DefaultOptions
+
+    predictor = CrossFittedPredictor.from_state(*_part(config, arrays, "predictor"))
+    tables = (
+        tuple(arrays[f"actions.{table}.{t}"] for t in range(config["n_times"])) for table in _TABLES
+    )
+    amortized = contrastive = None
+    if "amortized" in config:
+        amortized = AmortizedEstimator.from_state(*_part(config, arrays, "amortized"))
+    if "contrastive" in config:
+        contrastive = _restore_retrieval(predictor, *_part(config, arrays, "contrastive"))
+    return cls(
+        config["estimator"],
+        DefaultOptions(**config["options"]),
+        predictor,
+        ActionTable(*tables),
+        config["cost_scale"],
+        amortized,
+        contrastive,
+        config["amortized_share"],
+    )
+
+
+def _retrieval_state(estimator: ContrastiveEstimator) -> State:
+    bank = estimator.bank
+    config: dict[str, Any] = {
+        "metric": bank.metric,
+        "kernel": bank.kernel,
+        "n_neighbors": bank.n_neighbors,
+        "radius": bank.radius,
+        "loss": estimator.loss,
+        "reduction": estimator.reduction,
+        "kinds": list(estimator.targets.kinds),
+        "expected": estimator.targets.expected,
+    }
+    arrays: dict[str, NDArray[Any]] = {"fold": estimator.targets.fold}
+    _add(config, arrays, "subjects", cohort_state(bank.train))
+    if bank.embedding is not None:
+        _add(config, arrays, "embedding", bank.embedding.state())
+    return config, arrays
+
+
+def _restore_retrieval(
+    predictor: CrossFittedPredictor, config: dict[str, Any], arrays: dict[str, NDArray[Any]]
+) -> ContrastiveEstimator:
+    train = restore_cohort(*_part(config, arrays, "subjects"))
+    embedding = None
+    if "embedding" in config:
+        embedding = Embedding.from_state(*_part(config, arrays, "embedding"))
+    first = predictor.members[0]
+    bank = NeighborBank(
+        train,
+        config["metric"],
+        encoder=first.encoder_ if embedding is None else embedding.encoder_,
+        embedding=embedding,
+        predictor=first,
+        n_neighbors=config["n_neighbors"],
+        radius=config["radius"],
+        kernel=config["kernel"],
+    )
+    targets = LossTargets(
+        train, predictor.members, arrays["fold"], config["kinds"], config["expected"]
+    )
+    return ContrastiveEstimator(bank, targets, config["loss"], config["reduction"])
+
+
+def _add(config: dict[str, Any], arrays: dict[str, NDArray[Any]], name: str, part: State) -> None:
+    """Nest one part's configuration and arrays under its name."""
+    config[name] = part[0]
+    arrays |= {f"{name}.{key}": array for key, array in part[1].items()}
+
+
+def _part(config: dict[str, Any], arrays: dict[str, NDArray[Any]], name: str) -> State:
+    """Inverse of `_add`."""
+    return config[name], arrays_under(arrays, f"{name}.")

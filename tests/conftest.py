@@ -1,0 +1,48 @@
+"""Small fitted models, one fit per session, shared by the tests of everything around them."""
+
+from __future__ import annotations
+
+import pytest
+
+from nocta.model import NOCTA
+from nocta.predictors.cross_fitted import CrossFittedPredictor
+from nocta.testing import tiny_cohort
+from small_models import ESTIMATORS, QUICK, Parts
+
+
+@pytest.fixture(scope="session")
+def tiny_parts() -> Parts:
+    """Train, validation and test subjects of the tiny clinic."""
+    train, val, test = tiny_cohort(n_subjects=96, seed=0).split((0.6, 0.2, 0.2), seed=0)
+    return train, val, test
+
+
+@pytest.fixture(scope="session")
+def tiny_predictor(tiny_parts: Parts) -> CrossFittedPredictor:
+    """Two networks, each of which never saw half of the training subjects."""
+    import numpy as np
+
+    from nocta.predictors.recurrent import RecurrentPredictor
+    from nocta.predictors.training import TrainingConfig
+
+    train, val, _ = tiny_parts
+    fold = np.arange(len(train)) % 2
+    training = TrainingConfig(epochs=12, batch_size=16)
+    members = [
+        RecurrentPredictor(hidden=12, dropout=0.1, training=training, seed=i).fit(
+            train.subset(np.flatnonzero(fold != i)), val
+        )
+        for i in range(2)
+    ]
+    return CrossFittedPredictor(members, fold)
+
+
+@pytest.fixture(scope="session")
+def tiny_models(tiny_parts: Parts, tiny_predictor: CrossFittedPredictor) -> dict[str, NOCTA]:
+    """The default preset with each of its estimators."""
+    train, val, _ = tiny_parts
+    options = {**QUICK, "amortized_share": 0.5}
+    return {
+        name: NOCTA(name, seed=0, options=options).fit(train, val, predictor=tiny_predictor)
+        for name in ESTIMATORS
+    }
