@@ -16,7 +16,7 @@ from nocta.experiments.job import Job
 from nocta.experiments.results import TIMES, read_results
 from nocta.experiments.setup import Setup
 from nocta.experiments.store import JobStore
-from nocta.experiments.sweep import sweep
+from nocta.experiments.sweep import Task, _Sweep, sweep
 
 
 def test_finished_jobs_are_not_run_twice(small_setup: Setup, tmp_path: Path) -> None:
@@ -153,3 +153,15 @@ def test_job_files_are_plain_json(small_setup: Setup, tmp_path: Path) -> None:
         "options": {},
         "label": "nothing",
     }
+
+
+def test_the_time_left_is_told_from_the_same_method_at_other_seeds(
+    small_setup: Setup, tmp_path: Path
+) -> None:
+    waiting = [Task("job", 1, Job("static", 1)), Task("job", 1, Job("random", 1))]
+    state = _Sweep(small_setup, JobStore(tmp_path), waiting)
+    state.seconds = {"static": [300.0, 500.0], "nothing": [2.0]}
+    assert state.time_left(n_jobs=2) == "about 5 min left"  # 400 s and a typical 201 s
+    state.waiting = waiting[1:]
+    state.seconds = {"random": [40.0]}
+    assert state.time_left(n_jobs=1) == "about 40 s left"

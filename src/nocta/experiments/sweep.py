@@ -83,7 +83,7 @@ def sweep(
     if not left:
         return []
     n_jobs = max(1, min(n_jobs or os.cpu_count() or 1, len(left)))
-    state = _Sweep(setup, store, _plan(setup, left), len(jobs) - len(left))
+    state = _Sweep(setup, store, _plan(setup, left))
     with tqdm(
         total=len(jobs),
         initial=len(jobs) - len(left),
@@ -119,17 +119,16 @@ class _Sweep:
     setup: Setup
     store: JobStore
     waiting: list[Task]
-    n_done: int
     failures: list[Failure] = field(default_factory=list)
-    lost: dict[int, str] = field(default_factory=dict)  # seeds without a predictor, and why
     seconds: dict[str, list[float]] = field(default_factory=dict)
+    flying: dict[Future[_Outcome], Task] = field(default_factory=dict)
 
     def outcomes(self, pool: Callable[[], Executor], n_jobs: int) -> Iterator[_Outcome]:
         """Run everything; yield as things end."""
-        flying: dict[Future[_Outcome], Task] = {}
+        flying = self.flying
         suspects: list[Task] = []
         while self.waiting or flying:
-            while len(flying) < n_jobs:
+            while len(flying) < n_jobs and not suspects:
                 task = self._next(flying.values())
                 if task is None:
                     break
@@ -192,9 +191,14 @@ class _Sweep:
         """An estimate from how long the same methods took at other seeds."""
         known = {kind: sum(s) / len(s) for kind, s in self.seconds.items()}
         typical = sum(known.values()) / max(len(known), 1)
-        kinds = [task.job.label if task.job else "predictor" for task in self.waiting]
-        seconds = sum(known.get(kind, typical) for kind in kinds) / n_jobs
-        if not kinds:
+
+        def work(tasks: Iterable[Task]) -> float:
+            kinds = (task.job.label if task.job else "predictor" for task in tasks)
+            return sum(known.get(kind, typical) for kind in kinds)
+
+        # What is running is half done, more or less.
+        seconds = (work(self.waiting) + work(self.flying.values()) / 2) / n_jobs
+        if not seconds:
             return ""
         return (
             f"about {seconds / 60:.0f} min left" if seconds > 90 else f"about {seconds:.0f} s left"
