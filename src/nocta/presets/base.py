@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from nocta.cohort.cohort import Cohort
 from nocta.estimators.targets import LossTargets
+from nocta.evaluation.rollout import rollout
 from nocta.policies.planner import PlanningPolicy, Search
 from nocta.predictors.base import Predictor
 
@@ -53,6 +54,14 @@ class Planner(ABC):
             replan=replan,
             chunk=self.chunk,
         )
+
+    def regret(self, cohort: Cohort, cost_weight: float) -> float:
+        """Realised loss plus weighted cost per subject, in units of cost: what NOCT stands for."""
+        done = rollout(self.policy(cost_weight), cohort)
+        truth = np.maximum(cohort.labels, 0)[..., None]
+        chance = np.take_along_axis(done.probabilities, truth, axis=2)[..., 0]
+        loss = -np.log(np.maximum(chance, 1e-12))[cohort.labelled].sum() / len(cohort)
+        return float(loss / cost_weight + done.cost)
 
     @abstractmethod
     def state(self) -> State:

@@ -242,18 +242,9 @@ class DefaultPlanner(Planner):
         for share in (0.0, 0.5, 1.0):
             self.amortized_share = share
             regret[share] = sum(
-                self._regret(some, self.cost_scale * factor) for factor in (0.3, 0.6, 1.0)
+                self.regret(some, self.cost_scale * factor) for factor in (0.3, 0.6, 1.0)
             )
         self.amortized_share = min(regret, key=lambda share: regret[share])
-
-    def _regret(self, cohort: Cohort, cost_weight: float) -> float:
-        done = rollout(self.policy(cost_weight), cohort)
-        seen = cohort.labelled
-        picked = np.take_along_axis(
-            done.probabilities, np.maximum(cohort.labels, 0)[..., None], axis=2
-        )[..., 0]
-        loss = -np.log(np.maximum(picked, 1e-12))[seen].sum() / len(cohort)
-        return float(loss / cost_weight + done.cost)
 
     def state(self) -> Any:
         from nocta.presets.default_state import planner_state

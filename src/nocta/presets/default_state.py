@@ -46,9 +46,9 @@ def planner_state(planner: DefaultPlanner) -> State:
     if planner.amortized is not None:
         parts["amortized"] = planner.amortized.state()
     if planner.contrastive is not None:
-        parts["contrastive"] = _retrieval_state(planner.contrastive)
+        parts["contrastive"] = retrieval_state(planner.contrastive)
     for name, part in parts.items():
-        _add(config, arrays, name, part)
+        add_part(config, arrays, name, part)
     return config, arrays
 
 
@@ -56,15 +56,15 @@ def restore_planner(cls: type[P], config: dict[str, Any], arrays: dict[str, NDAr
     """Inverse of `planner_state`."""
     from nocta.presets.default import DefaultOptions
 
-    predictor = CrossFittedPredictor.from_state(*_part(config, arrays, "predictor"))
+    predictor = CrossFittedPredictor.from_state(*take_part(config, arrays, "predictor"))
     tables = (
         tuple(arrays[f"actions.{table}.{t}"] for t in range(config["n_times"])) for table in _TABLES
     )
     amortized = contrastive = None
     if "amortized" in config:
-        amortized = AmortizedEstimator.from_state(*_part(config, arrays, "amortized"))
+        amortized = AmortizedEstimator.from_state(*take_part(config, arrays, "amortized"))
     if "contrastive" in config:
-        contrastive = _restore_retrieval(predictor, *_part(config, arrays, "contrastive"))
+        contrastive = restore_retrieval(predictor, *take_part(config, arrays, "contrastive"))
     return cls(
         config["estimator"],
         DefaultOptions(**config["options"]),
@@ -77,7 +77,7 @@ def restore_planner(cls: type[P], config: dict[str, Any], arrays: dict[str, NDAr
     )
 
 
-def _retrieval_state(estimator: ContrastiveEstimator) -> State:
+def retrieval_state(estimator: ContrastiveEstimator) -> State:
     bank = estimator.bank
     config: dict[str, Any] = {
         "metric": bank.metric,
@@ -89,20 +89,21 @@ def _retrieval_state(estimator: ContrastiveEstimator) -> State:
         "kinds": list(estimator.targets.kinds),
         "expected": estimator.targets.expected,
     }
-    arrays: dict[str, NDArray[Any]] = {"fold": estimator.targets.fold}
-    _add(config, arrays, "subjects", cohort_state(bank.train))
+    # Only those who are kept for retrieval can ever vote.
+    arrays: dict[str, NDArray[Any]] = {"fold": estimator.targets.fold[bank.rows]}
+    add_part(config, arrays, "subjects", cohort_state(bank.train.subset(bank.rows)))
     if bank.embedding is not None:
-        _add(config, arrays, "embedding", bank.embedding.state())
+        add_part(config, arrays, "embedding", bank.embedding.state())
     return config, arrays
 
 
-def _restore_retrieval(
+def restore_retrieval(
     predictor: CrossFittedPredictor, config: dict[str, Any], arrays: dict[str, NDArray[Any]]
 ) -> ContrastiveEstimator:
-    train = restore_cohort(*_part(config, arrays, "subjects"))
+    train = restore_cohort(*take_part(config, arrays, "subjects"))
     embedding = None
     if "embedding" in config:
-        embedding = Embedding.from_state(*_part(config, arrays, "embedding"))
+        embedding = Embedding.from_state(*take_part(config, arrays, "embedding"))
     first = predictor.members[0]
     bank = NeighborBank(
         train,
@@ -120,12 +121,14 @@ def _restore_retrieval(
     return ContrastiveEstimator(bank, targets, config["loss"], config["reduction"])
 
 
-def _add(config: dict[str, Any], arrays: dict[str, NDArray[Any]], name: str, part: State) -> None:
+def add_part(
+    config: dict[str, Any], arrays: dict[str, NDArray[Any]], name: str, part: State
+) -> None:
     """Nest one part's configuration and arrays under its name."""
     config[name] = part[0]
     arrays |= {f"{name}.{key}": array for key, array in part[1].items()}
 
 
-def _part(config: dict[str, Any], arrays: dict[str, NDArray[Any]], name: str) -> State:
-    """Inverse of `_add`."""
+def take_part(config: dict[str, Any], arrays: dict[str, NDArray[Any]], name: str) -> State:
+    """Inverse of `add_part`."""
     return config[name], arrays_under(arrays, f"{name}.")
