@@ -23,7 +23,8 @@ class PlanSummary:
         visits: For each slot of the plan, what is acquired there.
         cost: List price of the whole plan, fees included.
         expected_loss: Expected loss over the remaining times if it is carried out.
-        objective: Expected loss plus weighted cost, by which plans are ranked.
+        objective: Expected loss plus weighted expected charge, by which plans are ranked. What
+            turns out not to be available is not charged, so that is at most `cost`.
     """
 
     visits: dict[int, list[str]]
@@ -99,15 +100,13 @@ def recommend(
         return Recommendation(True, None, [], 0.0, over, over, None, proba.tolist(), weight)
     found = policy.best_plans(observation)
     summaries = [
-        summarize_plan(plan, float(score), catalog, weight)
-        for plan, score in zip(found.plans[0], found.scores[0], strict=True)
+        summarize_plan(plan, float(loss), float(score), catalog)
+        for plan, loss, score in zip(found.plans[0], found.losses[0], found.scores[0], strict=True)
     ]
-    stopping = summarize_plan(
-        np.zeros_like(found.plans[0, 0]), float(found.stopping[0]), catalog, weight
-    )
+    alone = np.zeros_like(found.plans[0, 0])
+    stopping = summarize_plan(alone, float(found.stopping[0]), float(found.stopping[0]), catalog)
     best = summaries[0]
     first = min(best.visits, default=None)
-    alone = np.zeros_like(found.plans[0, 0])
     if first is not None:
         alone[first] = found.plans[0, 0, first]
     return Recommendation(
@@ -124,7 +123,7 @@ def recommend(
 
 
 def summarize_plan(
-    plan: NDArray[np.bool_], objective: float, catalog: Catalog, cost_weight: float
+    plan: NDArray[np.bool_], expected_loss: float, objective: float, catalog: Catalog
 ) -> PlanSummary:
     """A plan `(L, M)` with names instead of positions."""
     cost = float(catalog.cost_of(plan))
@@ -132,7 +131,7 @@ def summarize_plan(
         int(t): [catalog.names[m] for m in np.flatnonzero(plan[t])]
         for t in np.flatnonzero(plan.any(axis=1))
     }
-    return PlanSummary(visits, cost, objective - cost_weight * cost, objective)
+    return PlanSummary(visits, cost, expected_loss, objective)
 
 
 def _latest(history: History) -> int:

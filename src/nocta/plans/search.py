@@ -28,16 +28,20 @@ class FoundPlans:
     Args:
         plans: `(n, r, L, M)` booleans.
         scores: `(n, r)` estimated NOCT: expected loss-to-go plus weighted cost.
+        losses: `(n, r)` the expected loss-to-go alone.
         stopping: `(n,)` estimated NOCT of acquiring nothing more.
     """
 
     plans: NDArray[np.bool_]
     scores: NDArray[np.float64]
+    losses: NDArray[np.float64]
     stopping: NDArray[np.float64]
 
     def take(self, index: NDArray[np.int64]) -> FoundPlans:
         """The plans of the subjects at these positions."""
-        return FoundPlans(self.plans[index], self.scores[index], self.stopping[index])
+        return FoundPlans(
+            self.plans[index], self.scores[index], self.losses[index], self.stopping[index]
+        )
 
     @classmethod
     def concatenate(cls, parts: Sequence[FoundPlans]) -> FoundPlans:
@@ -47,6 +51,7 @@ class FoundPlans:
         return cls(
             np.concatenate([p.plans[:, i] for p, i in zip(parts, index, strict=True)]),
             np.concatenate([p.scores[:, i] for p, i in zip(parts, index, strict=True)]),
+            np.concatenate([p.losses[:, i] for p, i in zip(parts, index, strict=True)]),
             np.concatenate([p.stopping for p in parts]),
         )
 
@@ -80,6 +85,7 @@ def beam_search(
     state = estimator.start(observation)
     parents = torch.zeros(n, 1, dtype=torch.long)
     total, spent = torch.zeros(n, 1), torch.zeros(n, 1, dtype=torch.float64)
+    losses = torch.zeros(n, 1)
     chosen = torch.zeros(n, 1, actions.n_times, dtype=torch.long)
     for k in range(first, actions.n_times):
         subsets = torch.from_numpy(actions.subsets[k])  # (s, M)
@@ -96,22 +102,29 @@ def beam_search(
         rank[:, 0] = -_INFEASIBLE  # prefix 0 is the empty one; it stays, and stays first
         keep = rank.topk(min(width, q * s), largest=False, sorted=True).indices  # (n, w)
         total, spent = score.gather(1, keep), bill.view(n, q * s).gather(1, keep)
+        losses = (losses[:, :, None] + loss).view(n, q * s).gather(1, keep)
         chosen = chosen.gather(1, (keep // s)[..., None].expand(-1, -1, actions.n_times)).clone()
         chosen[:, :, k] = keep % s
         parents = keep
-    return _found(total, chosen, actions, first, n_best)
+    return _found(total, losses, chosen, actions, first, n_best)
 
 
 def _found(
-    total: Tensor, chosen: Tensor, actions: ActionTable, first: int, n_best: int
+    total: Tensor, losses: Tensor, chosen: Tensor, actions: ActionTable, first: int, n_best: int
 ) -> FoundPlans:
-    stopping = total[:, 0]
-    best = total.topk(min(n_best, total.shape[1]), largest=False, sorted=True)
-    picked = chosen.gather(1, best.indices[..., None].expand(-1, -1, actions.n_times)).numpy()
+    best = total.topk(min(n_best, total.shape[1]), largest=False, sorted=True).indices
+    # Where fewer are feasible, stopping stands in for the rest.
+    best = torch.where(total.gather(1, best) < _INFEASIBLE / 2, best, 0)
+    picked = chosen.gather(1, best[..., None].expand(-1, -1, actions.n_times)).numpy()
     plans = np.zeros((*picked.shape, actions.subsets[0].shape[1]), dtype=bool)
     for k in range(first, actions.n_times):
         plans[:, :, k] = actions.subsets[k][picked[:, :, k]]
-    return FoundPlans(plans, best.values.double().numpy(), stopping.double().numpy())
+    return FoundPlans(
+        plans,
+        total.gather(1, best).double().numpy(),
+        losses.gather(1, best).double().numpy(),
+        total[:, 0].double().numpy(),
+    )
 
 
 def sample_search(
@@ -143,8 +156,10 @@ def sample_search(
         losses = estimator.score_plans(observation, own)
     else:
         losses = estimator.score_plans(observation, plans)
-    scores = losses.double().numpy() + cost_weight[:, None] * charged
+    expected = losses.double().numpy()
+    scores = expected + cost_weight[:, None] * charged
     scores = np.where(prices > observation.remaining[:, None] + 1e-9, _INFEASIBLE, scores)
     order = np.argsort(scores, axis=1, kind="stable")[:, :n_best]
     rows = np.arange(len(own))[:, None]
-    return FoundPlans(own[rows, order], scores[rows, order], scores[:, 0])
+    order = np.where(scores[rows, order] < _INFEASIBLE / 2, order, 0)
+    return FoundPlans(own[rows, order], scores[rows, order], expected[rows, order], scores[:, 0])

@@ -60,12 +60,13 @@ class PlanningPolicy(Policy):
         self._committed = {}
 
     def decide(self, observation: Observation) -> Decision:
-        if not self.replan and self._committed:
-            return Decision.from_plans(self._remainder(observation))
-        plans = self.best_plans(observation).plans[:, 0]
-        if not self.replan:
-            self._committed = dict(zip(observation.rows.tolist(), plans, strict=True))
-        return Decision.from_plans(plans)
+        if self.replan:
+            return Decision.from_plans(self.best_plans(observation).plans[:, 0])
+        new = np.array([int(row) not in self._committed for row in observation.rows], dtype=bool)
+        if new.any():
+            plans = self.best_plans(observation.subset(new)).plans[:, 0]
+            self._committed |= zip(observation.rows[new].tolist(), plans, strict=True)
+        return Decision.from_plans(self._remainder(observation))
 
     def best_plans(self, observation: Observation) -> FoundPlans:
         """The best plans of every subject, whatever slot each of them is at."""
