@@ -82,6 +82,7 @@ def retrieval_state(estimator: ContrastiveEstimator) -> State:
     config: dict[str, Any] = {
         "metric": bank.metric,
         "kernel": bank.kernel,
+        "size": len(bank.rows),
         "n_neighbors": bank.n_neighbors,
         "radius": bank.radius,
         "loss": estimator.loss,
@@ -111,6 +112,7 @@ def restore_retrieval(
         encoder=first.encoder_ if embedding is None else embedding.encoder_,
         embedding=embedding,
         predictor=first,
+        size=config["size"],
         n_neighbors=config["n_neighbors"],
         radius=config["radius"],
         kernel=config["kernel"],
