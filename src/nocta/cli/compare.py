@@ -7,7 +7,14 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from nocta.cli.data import DataArgument, SchemaOption, find_schema, is_table, load_data
+from nocta.cli.data import (
+    DataArgument,
+    SchemaOption,
+    find_schema,
+    is_table,
+    load_data,
+    parse_numbers,
+)
 
 if TYPE_CHECKING:
     from nocta.experiments.compare import Comparison
@@ -109,15 +116,15 @@ def compare(
         schema=str(find_schema(data, schema)) if is_table(data) else None,
         path=None if path is None else str(path),
         split_column=split_column,
-        fractions=_numbers("--fractions", fractions) or None,
+        fractions=parse_numbers("--fractions", fractions) or None,
     )
     setup = Setup(
         source=source,
         preset=preset,  # type: ignore[arg-type]  # checked by Setup, as are the others
         availability=availability,  # type: ignore[arg-type]
         n_points=points,
-        cost_weights=_numbers("--cost-weights", cost_weights),
-        budgets=_numbers("--budgets", budgets),
+        cost_weights=parse_numbers("--cost-weights", cost_weights),
+        budgets=parse_numbers("--budgets", budgets),
         predictor=predictor,  # type: ignore[arg-type]
     )
     if quick:
@@ -133,21 +140,6 @@ def compare(
     _print(comparison)
     if comparison.failures:
         raise typer.Exit(1)
-
-
-def _numbers(option: str, text: str | None) -> tuple[float, ...]:
-    """Numbers separated by commas."""
-    if text is None:
-        return ()
-    try:
-        found = tuple(float(part) for part in text.split(",") if part.strip())
-    except ValueError:
-        found = ()
-    if not found:
-        raise typer.BadParameter(
-            f"'{text}' is not a list of numbers such as 0.1,0.3,1", param_hint=option
-        )
-    return found
 
 
 def _print(comparison: Comparison) -> None:

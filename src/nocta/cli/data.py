@@ -118,3 +118,18 @@ def _load_table(
         raise DataFileMissing(f"There is no file '{path}'.")
     reading = read_table(path, find_schema(path, schema))
     return reading.cohort, reading.notes
+
+
+def parse_numbers(option: str, text: str | None) -> tuple[float, ...]:
+    """The value of an option that takes numbers separated by commas."""
+    if text is None:
+        return ()
+    try:
+        found = tuple(float(part) for part in text.split(",") if part.strip())
+    except ValueError:
+        found = ()
+    if not found:
+        raise typer.BadParameter(
+            f"'{text}' is not a list of numbers such as 0.1,0.3,1", param_hint=option
+        )
+    return found

@@ -1,0 +1,138 @@
+"""`nocta fit`: train a method and save it in a folder."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from nocta.cli.data import (
+    DataArgument,
+    PathOption,
+    SchemaOption,
+    find_schema,
+    is_table,
+    load_data,
+    parse_numbers,
+)
+
+if TYPE_CHECKING:
+    from nocta.model import NOCTA
+
+
+def fit(
+    data: DataArgument,
+    out: Annotated[Path, typer.Option("--out", help="Folder of the model.", show_default=False)],
+    method: Annotated[
+        str,
+        typer.Option(
+            "--method", help="`nocta-amortized`, `nocta-contrastive` or `nocta-ensemble`."
+        ),
+    ] = "nocta-amortized",
+    preset: Annotated[
+        str, typer.Option("--preset", help="`default` (recommended) or `paper` (as published).")
+    ] = "default",
+    seed: Annotated[int, typer.Option("--seed", help="Same seed, same split, same model.")] = 0,
+    schema: SchemaOption = None,
+    path: PathOption = None,
+    split_column: Annotated[
+        str | None,
+        typer.Option(
+            "--split-column",
+            help="Column that assigns subjects to train, val and test.",
+            show_default=False,
+        ),
+    ] = None,
+    fractions: Annotated[
+        str | None,
+        typer.Option(
+            "--fractions",
+            help="Size of train, validation and test; the data set's own by default: .7,.15,.15.",
+            show_default=False,
+        ),
+    ] = None,
+    points: Annotated[
+        int, typer.Option("--points", min=1, help="Cost weights to find and keep.")
+    ] = 10,
+    resume: Annotated[
+        bool, typer.Option("--resume", help="Go on with a fit that was stopped.")
+    ] = False,
+    force: Annotated[
+        bool, typer.Option("--force", help="Replace what an earlier fit left in the folder.")
+    ] = False,
+    quick: Annotated[
+        bool, typer.Option("--quick", help="A rehearsal: few subjects, short training.")
+    ] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", help="Show no progress.")] = False,
+) -> None:
+    """Train a method and save it in a folder, with a card that says what it is good for.
+
+    Test subjects are set aside and never touched. About ten cost weights that spread over the
+    whole range of cost are found on validation and kept with the model.
+    """
+    from nocta.exceptions import ConfigError
+    from nocta.experiments.fit_run import FitRequest, fit_to_folder
+    from nocta.experiments.setup import DataSource
+
+    if preset not in ("default", "paper"):
+        raise ConfigError(f"preset is '{preset}'; use 'default' or 'paper'.")
+    load_data(data, schema, path=path)  # what is wrong with it, or was left out, is said here
+    request = FitRequest(
+        source=DataSource(
+            data=data,
+            schema=str(find_schema(data, schema)) if is_table(data) else None,
+            path=None if path is None else str(path),
+            split_column=split_column,
+            fractions=parse_numbers("--fractions", fractions) or None,
+        ),
+        method=method,
+        preset=preset,  # type: ignore[arg-type]  # checked above
+        seed=seed,
+        n_points=points,
+        quick=quick,
+    )
+    try:
+        model = fit_to_folder(
+            request,
+            out,
+            resume=resume,
+            force=force,
+            progress=not quiet,
+            say=lambda line: typer.echo(line, err=True),
+        )
+    except KeyboardInterrupt:
+        typer.echo(f"\nStopped. Finished stages are in '{out}'; go on with --resume.", err=True)
+        raise typer.Exit(130) from None
+    _print(model, data, out)
+
+
+def _print(model: NOCTA, data: str, out: Path) -> None:
+    from rich.box import SIMPLE_HEAD
+    from rich.console import Console
+    from rich.table import Table
+
+    from nocta.experiments.model_card import money
+
+    table = Table(
+        title="On validation, cheapest first",
+        title_justify="left",
+        box=SIMPLE_HEAD,
+    )
+    for name in ("cost weight", "mean cost", "accuracy", "AP", "cross-entropy"):
+        table.add_column(name, justify="right", no_wrap=True)
+    for point in model.record_["validation"]:
+        measured = (point[name] for name in ("accuracy", "ap", "cross_entropy"))
+        table.add_row(
+            f"{point['cost_weight']:.4g}",
+            money(point["cost"], model.catalog_.currency),
+            *("" if value is None else f"{value:.3f}" for value in measured),
+        )
+    console = Console()
+    console.print(table)
+    console.print(f"Saved in {out}; read {out / 'card.md'}.", highlight=False)
+    console.print(
+        f"Next: nocta plan {out} HISTORY.csv, or nocta evaluate {out} {data} --out results.csv",
+        highlight=False,
+        markup=False,
+    )

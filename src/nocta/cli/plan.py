@@ -1,0 +1,208 @@
+"""`nocta plan`: the next acquisition of one subject, why, and the runner-up."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from nocta.cli.model import ModelArgument
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+    from nocta.cohort.history_table import HistoryTable
+    from nocta.explain import PlanSummary, Recommendation
+    from nocta.model import NOCTA
+
+
+def plan(
+    model: ModelArgument,
+    history: Annotated[
+        Path,
+        typer.Argument(
+            metavar="HISTORY",
+            help="CSV or Parquet with what is known: empty = not acquired, `unavailable` = asked "
+            "for in vain.",
+            show_default=False,
+        ),
+    ],
+    cost_weight: Annotated[
+        float | None,
+        typer.Option(
+            "--cost-weight",
+            min=0.0,
+            help="What one unit of cost is worth in loss; the middle one of the model by default.",
+            show_default=False,
+        ),
+    ] = None,
+    budget: Annotated[
+        float | None,
+        typer.Option(
+            "--budget", min=0.0, help="What may still be spent on the subject.", show_default=False
+        ),
+    ] = None,
+    subject: Annotated[
+        str | None,
+        typer.Option(
+            "--subject", help="Whose plan, where the file has several.", show_default=False
+        ),
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+) -> None:
+    """Say what to acquire next for one subject, what it is expected to bring, and the runner-up."""
+    from nocta.cohort.history_table import read_history
+    from nocta.persistence import load
+
+    fitted = load(model)
+    table = read_history(history, fitted.schema_, fitted.catalog_)
+    row = _find(table, subject, history)
+    weight, origin = _cost_weight(fitted, cost_weight)
+    found = fitted.decide(
+        table.history.subset(_only(row)), weight, time=int(table.time[row]), budget=budget
+    )
+    if as_json:
+        _print_json(fitted, found, table, row, budget)
+        return
+    for note in table.notes:
+        typer.echo(f"Note: {note}", err=True)
+    _print(fitted, found, table, row, origin)
+
+
+def _only(row: int) -> Any:
+    import numpy as np
+
+    return np.array([row])
+
+
+def _find(table: HistoryTable, subject: str | None, path: Path) -> int:
+    """Which row of the histories is meant."""
+    from nocta.cohort.problems import enumerate_some
+    from nocta.exceptions import DataError, did_you_mean
+
+    names = [str(name) for name in table.subjects]
+    if subject is None and len(names) == 1:
+        return 0
+    if subject in names:
+        return names.index(subject)
+    if subject is None:
+        raise DataError(
+            f"'{path}' has {len(names)} subjects; name one with --subject: "
+            f"{enumerate_some(names, 8)}."
+        )
+    hint = did_you_mean(subject, names) or f" It has: {enumerate_some(names, 8)}."
+    raise DataError(f"'{path}' has no subject '{subject}'.{hint}")
+
+
+def _cost_weight(model: NOCTA, given: float | None) -> tuple[float, str]:
+    """The cost weight to use, and where it comes from."""
+    from nocta.exceptions import ConfigError
+
+    if given is not None:
+        return given, "as given"
+    kept = getattr(model, "record_", {}).get("cost_weights", [])
+    if not kept:
+        raise ConfigError("This model keeps no cost weights; name one with --cost-weight.")
+    return kept[len(kept) // 2], f"the middle one of the {len(kept)} found on validation"
+
+
+# -- output ---------------------------------------------------------------------------------
+
+
+def _print_json(
+    model: NOCTA, found: Recommendation, table: HistoryTable, row: int, budget: float | None
+) -> None:
+    import json
+
+    content = {
+        "subject": str(table.subjects[row]),
+        "now": int(table.time[row]),
+        **found.to_dict(),
+        "budget": budget,
+        "currency": model.catalog_.currency,
+        "classes": list(model.classes_),
+        "slot_times": model.record_.get("slot_times"),
+        "time_unit": model.record_.get("time_unit"),
+        "notes": list(table.notes),
+    }
+    typer.echo(json.dumps(content, indent=2))
+
+
+def _print(model: NOCTA, found: Recommendation, table: HistoryTable, row: int, origin: str) -> None:
+    from rich.console import Console
+
+    now = int(table.time[row])
+    seen = "before the first visit" if now < 0 else f"at {_visit(model, now)}"
+    console = Console(highlight=False)
+    console.print(f"[bold]{_escaped(str(table.subjects[row]))}[/bold], {seen}")
+    console.print(f"Prediction: {_prediction(model, found.prediction)}")
+    if found.stop:
+        over = now == model.catalog_.n_times - 1
+        why = "this was the last visit" if over else "no plan is expected to be worth its cost"
+        console.print(f"[bold]Next: acquire nothing more[/bold] ({why}).")
+    else:
+        assert found.time is not None
+        console.print(
+            f"[bold]Next: {_escaped(', '.join(found.features))}[/bold] at "
+            f"{_visit(model, found.time)}, for {_money(model, found.cost)}."
+        )
+    if now < model.catalog_.n_times - 1:
+        console.print(_plans(model, found))
+    console.print(f"Cost weight {found.cost_weight:.4g}, {origin}.", style="dim")
+
+
+def _plans(model: NOCTA, found: Recommendation) -> Table:
+    from rich.box import SIMPLE_HEAD
+    from rich.table import Table
+
+    table = Table(box=SIMPLE_HEAD)
+    for name in ("", "plan", "cost", "expected loss", "loss + cost"):
+        table.add_column(name, justify="right" if name not in ("", "plan") else "left")
+
+    def add(name: str, summary: PlanSummary) -> None:
+        lines = [
+            f"{_visit(model, t)}: {', '.join(features)}" for t, features in summary.visits.items()
+        ]
+        table.add_row(
+            name,
+            _escaped("\n".join(lines)) or "nothing more",
+            _money(model, summary.cost),
+            f"{summary.expected_loss:.3f}",
+            f"{summary.objective:.3f}",
+        )
+
+    if not found.stop:
+        add("best", found.plan)
+    add("without it" if not found.stop else "best", found.stopping)
+    runner_up = found.runner_up
+    if runner_up is not None and runner_up.visits:
+        add("runner-up", runner_up)
+    remaining = "cross-entropy, summed over the visits to come"
+    table.caption = f"Loss: {remaining}. Only the first line of a plan is carried out, then it is "
+    table.caption += "made anew."
+    table.caption_justify = "left"
+    return table
+
+
+def _visit(model: NOCTA, slot: int) -> str:
+    times = model.record_.get("slot_times") if hasattr(model, "record_") else None
+    name = f"visit {slot + 1} of {model.catalog_.n_times}"
+    return f"{name} ({times[slot]:g} {model.record_['time_unit']})" if times else name
+
+
+def _prediction(model: NOCTA, probabilities: list[float]) -> str:
+    pairs = zip(model.classes_, probabilities, strict=True)
+    return _escaped(", ".join(f"{name} {p:.0%}" for name, p in pairs))
+
+
+def _money(model: NOCTA, amount: float) -> str:
+    from nocta.experiments.model_card import money
+
+    return money(amount, model.catalog_.currency)
+
+
+def _escaped(text: str) -> str:
+    from rich.markup import escape
+
+    return escape(text)

@@ -1,0 +1,218 @@
+"""One fit from the data to a model folder, in stages that survive a kill.
+
+Stages: the predictor, the estimator, the operating points. Each finished one is kept in the
+folder's `.partial`; the whole model takes its place at the end. Test subjects are split off
+first and never touched.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+import time as clock
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from nocta import persistence
+from nocta.cohort.cohort import Cohort
+from nocta.evaluation.metrics import summarize
+from nocta.exceptions import ConfigError
+from nocta.experiments.files import write_atomically
+from nocta.experiments.fit_stages import Stages
+from nocta.experiments.model_card import model_card
+from nocta.experiments.results import plain
+from nocta.experiments.setup import DataSource, data_fingerprint
+from nocta.experiments.versions import versions
+from nocta.model import NOCTA
+from nocta.policies.method import cost_of_everything
+from nocta.policies.registry import method_class
+from nocta.predictors.cross_fitted import CrossFittedPredictor
+from nocta.predictors.fitting import Preset, fit_predictor
+from nocta.presets.base import EstimatorName
+
+#: At most so many training and validation subjects in a rehearsal.
+QUICK_SIZES = (200, 60)
+_MEASURES = ("cost", "accuracy", "ap", "roc_auc", "cross_entropy")
+
+
+@dataclass(frozen=True)
+class FitRequest:
+    """What is to be fitted; a fit is continued only under the same request.
+
+    Args:
+        source: The data and the split.
+        method: One of the `nocta-…` methods.
+        preset: `"default"` or `"paper"`.
+        seed: Decides the split and the training (and the draw of data that is drawn).
+        n_points: Cost weights to find on validation and keep with the model.
+        quick: A rehearsal: few subjects, short training, few cost weights.
+    """
+
+    source: DataSource
+    method: str = "nocta-amortized"
+    preset: Preset = "default"
+    seed: int = 0
+    n_points: int = 10
+    quick: bool = False
+
+    def __post_init__(self) -> None:
+        if not hasattr(method_class(self.method), "estimator"):
+            raise ConfigError(
+                f"'{self.method}' cannot be saved as a model; use nocta-amortized, "
+                f"nocta-contrastive or nocta-ensemble. `nocta compare` runs every method."
+            )
+
+    @property
+    def estimator(self) -> EstimatorName:
+        """Which estimator the method plans with."""
+        name: EstimatorName = getattr(method_class(self.method), "estimator")  # noqa: B009
+        return name
+
+    @property
+    def options(self) -> dict[str, Any] | None:
+        """Options of the preset."""
+        return {"n_rounds": 0} if self.quick and self.preset == "default" else None
+
+    def parts(self) -> tuple[Cohort, Cohort, Cohort, Cohort]:
+        """The whole cohort, and its train, validation and test subjects."""
+        cohort = self.source.load(self.seed)
+        train, val, test = self.source.split(cohort, self.seed)
+        if self.quick:
+            rng = np.random.default_rng(self.seed)
+            train, val = (
+                part.subset(np.sort(rng.permutation(len(part))[:size]))
+                for part, size in zip((train, val), QUICK_SIZES, strict=True)
+            )
+        return cohort, train, val, test
+
+
+def fit_to_folder(
+    request: FitRequest,
+    out: Path,
+    *,
+    resume: bool = False,
+    force: bool = False,
+    progress: bool = False,
+    say: Callable[[str], None] = lambda _: None,
+) -> NOCTA:
+    """Fit, and leave a model folder with its card and its log.
+
+    Args:
+        request: What to fit.
+        out: The folder.
+        resume: Go on with an unfinished fit of the same request.
+        force: Replace a model, or drop an unfinished fit, that is there.
+        progress: Show bars.
+        say: Receives one sentence per finished stage.
+
+    Raises:
+        ConfigError: The folder holds something, and neither `resume` nor `force` fits.
+    """
+    cohort, train, val, test = request.parts()
+    signature = plain({**asdict(request), "data_hash": data_fingerprint(cohort)})
+    done = _open(out, signature, resume=resume, force=force)
+    if done is not None:
+        say("This fit was finished already.")
+        return done
+    stages = Stages(out / persistence.PARTIAL, say)
+    say(
+        f"{cohort.name}: {len(train)} subjects to learn from, {len(val)} to choose on; "
+        f"{len(test)} kept aside for testing."
+    )
+
+    def new_predictor() -> CrossFittedPredictor:
+        return fit_predictor(
+            train, val, request.preset, request.seed, progress, quick=request.quick
+        )
+
+    predictor = stages.predictor(new_predictor)
+
+    def new_model() -> NOCTA:
+        model = NOCTA(request.estimator, request.preset, request.seed, request.options)
+        return model.fit(train, val, predictor=predictor, progress=progress)
+
+    model = stages.model(new_model)
+    started = clock.perf_counter()
+    points = operating_points(model, val, request.n_points, quick=request.quick)
+    stages.note("operating points", clock.perf_counter() - started, f"{len(points)} found")
+    seconds = stages.seconds
+    model.record_ = plain(
+        {
+            "dataset": cohort.name,
+            "request": signature,
+            "n_train": len(train),
+            "n_val": len(val),
+            "n_test": len(test),
+            "cost_of_everything": cost_of_everything(val),
+            "cost_weights": [point["cost_weight"] for point in points],
+            "validation": points,
+            "slot_times": cohort.slot_times,
+            "time_unit": cohort.time_unit,
+            "fit_seconds": seconds["predictor"] + seconds["estimator"],
+        }
+    )
+    log = json.dumps({"stages": stages.log, "versions": versions()}, indent=1) + "\n"
+    extra = {persistence.CARD: model_card(model), persistence.LOG: log}
+    persistence.save_model(model, out, extra=extra)
+    return model
+
+
+def operating_points(
+    model: NOCTA, val: Cohort, n_points: int, *, quick: bool = False
+) -> list[dict[str, float]]:
+    """Cost weights spread over cost on validation, cheapest first, and what they give there."""
+    n_subjects = 60 if quick else 300
+    weights = model.suggest_cost_weights(val, min(n_points, 4) if quick else n_points, n_subjects)
+    out = []
+    for weight in weights:
+        found = summarize(model.rollout(val, weight), per_time=False)
+        out.append({"cost_weight": weight, **{name: found[name] for name in _MEASURES}})
+    return out
+
+
+def _open(out: Path, signature: dict[str, Any], *, resume: bool, force: bool) -> NOCTA | None:
+    """Make the folder ready; a finished model of the same request comes back when resuming."""
+    partial = out / persistence.PARTIAL
+    if out.exists() and not out.is_dir():
+        raise ConfigError(f"'{out}' is a file; --out names a folder.")
+    inside = {entry.name for entry in out.iterdir()} if out.is_dir() else set()
+    finished, unfinished = persistence.MANIFEST in inside, partial.name in inside
+    if inside and not finished and not unfinished:
+        raise ConfigError(f"'{out}' is not empty and holds no model; choose another folder.")
+    if inside and not (resume or force):
+        raise ConfigError(
+            f"'{out}' holds an unfinished fit; go on with --resume, or begin anew with --force."
+            if unfinished
+            else f"'{out}' holds a model already; replace it with --force, or choose another name."
+        )
+    if resume and unfinished:
+        _check_same(json.loads((partial / "request.json").read_text("utf-8")), signature, out)
+        return None
+    if resume and finished and not force:
+        model = persistence.load(out)
+        _check_same(model.record_.get("request", {}), signature, out)
+        return model
+    shutil.rmtree(partial, ignore_errors=True)
+    write_atomically(partial / "request.json", json.dumps(signature))
+    return None
+
+
+def _check_same(there: dict[str, Any], here: dict[str, Any], out: Path) -> None:
+    flat_there = {**there, **there.get("source", {})}
+    flat_here = {**here, **here["source"]}
+    differences = [
+        f"{name} is {flat_there.get(name)!r} there and {flat_here[name]!r} here"
+        for name in flat_here
+        if name not in ("source", "data_hash") and flat_there.get(name) != flat_here[name]
+    ]
+    if not differences and there.get("data_hash") != here["data_hash"]:
+        differences = ["the data have changed"]
+    if differences:
+        raise ConfigError(
+            f"'{out}' is the fit of something else: {'; '.join(differences)}. Use the same "
+            f"options, begin anew with --force, or choose another folder."
+        )
