@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-import sys
-import types
 from dataclasses import replace
-from importlib.machinery import ModuleSpec
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
 
+from nocta.cohort.history import History
 from nocta.exceptions import ModelError
 from nocta.experiments import shared
 from nocta.experiments.setup import Setup
 from nocta.predictors.base import Predictor
+from nocta.predictors.recurrent import RecurrentPredictor
+from nocta.predictors.training import TrainingConfig
 from nocta.testing import RunningMeanPredictor
 
 
@@ -41,11 +43,8 @@ class Keeper:
 @pytest.fixture
 def keeper(monkeypatch: pytest.MonkeyPatch) -> Keeper:
     found = Keeper()
-    module = types.ModuleType("nocta.persistence")
-    module.save_predictor = found.save_predictor  # type: ignore[attr-defined]
-    module.load_predictor = found.load_predictor  # type: ignore[attr-defined]
-    module.__spec__ = ModuleSpec("nocta.persistence", None)
-    monkeypatch.setitem(sys.modules, "nocta.persistence", module)
+    monkeypatch.setattr(shared, "save_predictor", found.save_predictor)
+    monkeypatch.setattr(shared, "load_predictor", found.load_predictor)
     monkeypatch.setattr(shared, "fit_predictor", found.fit)
     return found
 
@@ -87,6 +86,27 @@ def test_the_exact_filter_needs_no_fitting(small_setup: Setup, tmp_path: Path) -
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_learned_one_predicts(learned: Setup) -> None:
-    setup = replace(learned.rehearsal(), source=replace(learned.source, max_subjects=40))
-    assert shared.fit_predictor(setup, 0).n_classes_ == 21
+def test_the_predictor_is_that_of_the_preset_and_never_sees_test_subjects(
+    learned: Setup, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    given: list[Any] = []
+    monkeypatch.setattr("nocta.predictors.fitting.fit_predictor", lambda *args: given.extend(args))
+    shared.fit_predictor(replace(learned, preset="paper"), 3)
+    train, val, preset, seed = given
+    assert (preset, seed) == ("paper", 3)
+    expected = learned.source.split(learned.source.load(3), 3)
+    assert train.subjects.tolist() == expected[0].subjects.tolist()
+    assert val.subjects.tolist() == expected[1].subjects.tolist()
+
+
+def test_a_kept_predictor_predicts_the_same(
+    learned: Setup, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    train, val, test = learned.source.split(learned.source.load(0), 0)
+    brief = RecurrentPredictor(hidden=4, training=TrainingConfig(epochs=1)).fit(train, val)
+    monkeypatch.setattr(shared, "fit_predictor", lambda setup, seed: brief)
+    shared.shared_predictor(learned, 0, tmp_path)
+    kept = shared.shared_predictor(learned, 0, tmp_path).predictor
+    assert kept is not brief
+    history = History.of(test, test.recorded)
+    assert np.array_equal(kept.predict_proba(history), brief.predict_proba(history))

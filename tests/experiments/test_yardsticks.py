@@ -17,7 +17,7 @@ from nocta.experiments.optimum import (
     write_optimum,
 )
 from nocta.experiments.paper import METRICS, paper_results, paper_table, paper_tables
-from nocta.policies.registry import METHODS
+from nocta.plots.style import METHOD_STYLES
 
 
 def test_the_shipped_optimum_has_the_known_values() -> None:
@@ -74,7 +74,7 @@ def test_every_table_of_the_paper_is_there(table: str, n_rows: int, place: str) 
     found = paper_table(table)
     assert found.place.startswith(place + ",")
     assert len(found.rows) == n_rows
-    assert all(row.method in METHODS for row in found.rows)
+    assert all(row.method in METHOD_STYLES for row in found.rows)
     assert all(0 < row.metrics[name] < 1 for row in found.rows for name in row.metrics)
     assert all(row.metrics.keys() <= set(METRICS) for row in found.rows)
 

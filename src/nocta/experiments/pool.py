@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import sys
 from collections.abc import Callable, Iterator
 from concurrent.futures import Executor, Future
 from contextlib import contextmanager, suppress
@@ -21,6 +22,17 @@ class InlineExecutor(Executor):
         except Exception as error:
             future.set_exception(error)
         return future
+
+
+def use_one_thread() -> None:
+    """Let this process compute on one thread: small networks are fastest so, and numbers the same.
+
+    Whether torch is loaded already or will be; loading it takes seconds, so it is not done here.
+    """
+    os.environ["OMP_NUM_THREADS"] = "1"
+    torch = sys.modules.get("torch")
+    if torch is not None:
+        torch.set_num_threads(1)
 
 
 @contextmanager

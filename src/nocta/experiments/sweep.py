@@ -19,7 +19,7 @@ from typing import Literal
 from tqdm.auto import tqdm
 
 from nocta.experiments.job import Job, run_job
-from nocta.experiments.pool import process_pool
+from nocta.experiments.pool import process_pool, use_one_thread
 from nocta.experiments.setup import Setup
 from nocta.experiments.shared import is_kept, shared_predictor
 from nocta.experiments.store import JobStore
@@ -207,9 +207,7 @@ class _Sweep:
 
 def run_task(setup: Setup, task: Task, directory: Path) -> _Outcome:
     """Do one task in this process and keep what comes of it; never raises an `Exception`."""
-    import torch
-
-    torch.set_num_threads(1)
+    use_one_thread()
     store = JobStore(directory)
     started = clock.perf_counter()
     reason = ""
