@@ -22,7 +22,7 @@ from nocta.predictors.recurrent import RecurrentNet
 
 Metric = Literal["embedding", "predictor", "values"]
 Kernel = Literal["uniform", "gaussian"]
-_CACHED = 384
+_CACHED = 512
 
 
 class Neighbors(NamedTuple):
@@ -111,13 +111,12 @@ class NeighborBank:
     def _bank(self, mask: NDArray[np.bool_], time: int) -> Tensor:
         """Points of the bank's subjects under one mask, `(n_bank, E)`."""
         net = self._recurrent_net()
+        key = b"points" + mask.tobytes() + bytes([time + 1])
         if net is not None:
-            return self._recurrent_bank(net, mask, time)
+            return self._remember(key, lambda: self._recurrent_bank(net, mask, time))
         asked = np.ascontiguousarray(np.broadcast_to(mask, (len(self.data), *mask.shape)))
         inputs = self.data.inputs(np.arange(len(self.data)), asked)
-        return self._remember(
-            mask.tobytes() + bytes([time + 1]), lambda: self._points(inputs, time)
-        )
+        return self._remember(key, lambda: self._points(inputs, time))
 
     def _recurrent_net(self) -> RecurrentNet | None:
         source = {"embedding": self.embedding, "predictor": self.predictor}.get(self.metric)
