@@ -260,7 +260,8 @@ def _canonical(data: Mapping[str, Any]) -> bytes:
             return value.tolist()
         raise TypeError(f"{type(value).__name__} cannot be written to {MANIFEST}: {value!r}")
 
-    return json.dumps(data, sort_keys=True, separators=(",", ":"), default=plain).encode()
+    # Keys stay in their order: that of the features means something.
+    return json.dumps(data, separators=(",", ":"), default=plain).encode()
 
 
 def _digest(data: bytes) -> str:

@@ -29,6 +29,7 @@ from nocta.experiments.setup import DataSource, data_fingerprint
 from nocta.experiments.versions import versions
 from nocta.model import NOCTA
 from nocta.policies.method import cost_of_everything
+from nocta.policies.nocta import quick_options
 from nocta.policies.registry import method_class
 from nocta.predictors.cross_fitted import CrossFittedPredictor
 from nocta.predictors.fitting import Preset, fit_predictor
@@ -75,7 +76,7 @@ class FitRequest:
     @property
     def options(self) -> dict[str, Any] | None:
         """Options of the preset."""
-        return {"n_rounds": 0} if self.quick and self.preset == "default" else None
+        return (quick_options(self.preset) if self.quick else None) or None
 
     def parts(self) -> tuple[Cohort, Cohort, Cohort, Cohort]:
         """The whole cohort, and its train, validation and test subjects."""

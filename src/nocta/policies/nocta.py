@@ -15,14 +15,26 @@ from nocta.presets.base import EstimatorName
 
 
 class _NoctaMethod(Method):
-    """What the three share; subclasses name the estimator."""
+    """What the three share; subclasses name the estimator.
+
+    Args:
+        preset: See `NOCTA`.
+        options: Of the preset.
+        quick: A rehearsal: plans are learned from random ones only.
+    """
 
     estimator: ClassVar[EstimatorName]
     shares_predictor = True
 
-    def __init__(self, preset: Preset = "default", options: dict[str, Any] | None = None) -> None:
+    def __init__(
+        self,
+        preset: Preset = "default",
+        options: dict[str, Any] | None = None,
+        quick: bool = False,
+    ) -> None:
         self.preset: Preset = preset
         self.options = options
+        self.quick = quick
 
     def fit(
         self,
@@ -33,7 +45,9 @@ class _NoctaMethod(Method):
         predictor: Predictor | None = None,
         progress: bool = False,
     ) -> Self:
-        self.model_ = NOCTA(self.estimator, self.preset, seed, self.options)
+        short = quick_options(self.preset) if self.quick else {}
+        options = {**short, **(self.options or {})} or None
+        self.model_ = NOCTA(self.estimator, self.preset, seed, options)
         shared = predictor if isinstance(predictor, CrossFittedPredictor) else None
         self.model_.fit(train, val, predictor=shared, progress=progress)
         return self
@@ -46,6 +60,11 @@ class _NoctaMethod(Method):
     def policy(self, setting: dict[str, Any]) -> Policy:
         require_fitted(self, "model_")
         return self.model_.policy(setting.get("cost_weight", 0.0))
+
+
+def quick_options(preset: Preset) -> dict[str, Any]:
+    """Options of a preset for a rehearsal."""
+    return {"n_rounds": 0} if preset == "default" else {}
 
 
 class NoctaAmortized(_NoctaMethod):

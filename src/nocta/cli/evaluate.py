@@ -1,0 +1,160 @@
+"""`nocta evaluate`: roll a saved model out over a cohort, into results.csv."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from nocta.cli.data import DataArgument, PathOption, SchemaOption, is_table, parse_numbers
+from nocta.cli.model import ModelArgument
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from nocta.model import NOCTA
+
+AUDITED = 48
+
+
+def evaluate(
+    model: ModelArgument,
+    data: DataArgument,
+    out: Annotated[Path, typer.Option("--out", help="results.csv to write.", show_default=False)],
+    cost_weights: Annotated[
+        str | None,
+        typer.Option(
+            "--cost-weights",
+            help="What one unit of cost is worth in loss: 0.1,0.3,1. Those kept with the model "
+            "by default.",
+            show_default=False,
+        ),
+    ] = None,
+    budgets: Annotated[
+        str | None,
+        typer.Option(
+            "--budgets",
+            help="Hard limits on what each subject may be charged: 5,10,20.",
+            show_default=False,
+        ),
+    ] = None,
+    points: Annotated[
+        int, typer.Option("--points", min=1, help="How many of the model's own cost weights.")
+    ] = 10,
+    availability: Annotated[
+        str,
+        typer.Option(
+            "--availability",
+            help="`on-arrival`, or `known`: the paper's rule, missing slots known beforehand.",
+        ),
+    ] = "on-arrival",
+    part: Annotated[
+        str | None,
+        typer.Option(
+            "--part",
+            help="`test` (kept aside by the fit; the default for its data) or `all` (the default "
+            "for other data).",
+            show_default=False,
+        ),
+    ] = None,
+    schema: SchemaOption = None,
+    path: PathOption = None,
+    figure: Annotated[
+        Path | None,
+        typer.Option("--figure", help="Draw cost against quality: .png, .svg or .pdf."),
+    ] = None,
+    quiet: Annotated[bool, typer.Option("--quiet", help="Show no progress.")] = False,
+) -> None:
+    """Roll a saved model out over cost weights and budgets, and write results.csv.
+
+    On the data it was fitted on, the subjects kept aside for testing are used. A table is read
+    with the model's own schema unless another is given. A sample is audited: the policy lives
+    again through worlds changed wherever it has not looked, and nothing it does may differ.
+    """
+    from tqdm.auto import tqdm
+
+    from nocta.exceptions import ConfigError
+    from nocta.experiments import saved
+    from nocta.experiments.results import results_frame, write_results
+    from nocta.persistence import load
+
+    if part not in (None, "test", "all"):
+        raise ConfigError(f"--part is '{part}'; use 'test' or 'all'.")
+    _check_targets(out, figure)
+    weights = parse_numbers("--cost-weights", cost_weights)
+    limits = parse_numbers("--budgets", budgets)
+    fitted = load(model)
+    settings = saved.settings_of(fitted, weights, limits, points)
+    judged = saved.subjects_to_judge(
+        fitted,
+        data,
+        table=is_table(data),
+        schema=schema,
+        path=path,
+        part=part,  # type: ignore[arg-type]  # checked above
+    )
+    typer.echo(f"{judged.cohort.name}: {judged.note}.", err=True)
+    rows = [
+        saved.judge(fitted, judged, setting, availability)  # type: ignore[arg-type]
+        for setting in tqdm(settings, desc="operating points", disable=quiet)
+    ]
+    frame = results_frame(rows)
+    write_results(frame, out)
+    middle = settings[len(settings) // 2]
+    finding = saved.audit_sample(fitted, judged, middle, availability, AUDITED)  # type: ignore[arg-type]
+    _print(frame, fitted)
+    typer.echo(f"Audit: {finding}")
+    typer.echo(f"Wrote {out}.")
+    if figure is not None:
+        _draw(frame, figure, fitted)
+        typer.echo(f"Drew {figure}.")
+
+
+def _print(frame: pd.DataFrame, model: NOCTA) -> None:
+    from rich.box import SIMPLE_HEAD
+    from rich.console import Console
+    from rich.table import Table
+
+    from nocta.experiments.model_card import money
+
+    table = Table(box=SIMPLE_HEAD)
+    limited = bool(frame["budget"].notna().any())
+    head = ["cost weight", *(["budget"] if limited else []), "mean cost"]
+    for name in (*head, "accuracy", "AP", "ROC AUC", "cross-entropy"):
+        table.add_column(name, justify="right", no_wrap=True)
+    currency = model.catalog_.currency
+    for _, row in frame.iterrows():
+        table.add_row(
+            f"{row['cost_weight']:.4g}",
+            *([money(row["budget"], currency)] if limited else []),
+            money(row["cost"], currency),
+            *(f"{row[name]:.3f}" for name in ("accuracy", "ap", "roc_auc", "cross_entropy")),
+        )
+    Console().print(table)
+
+
+def _draw(frame: pd.DataFrame, path: Path, model: NOCTA) -> None:
+    from nocta.experiments.summary import headline_metric
+    from nocta.plots.frontier import frontier_figure
+    from nocta.plots.style import COLUMN, save_figure
+
+    dataset = str(frame["dataset"].iloc[0])
+    drawn = frontier_figure(
+        frame,
+        metric=headline_metric(dataset),
+        title=f"{dataset}: nocta-{model.estimator}",
+        size=(1.4 * COLUMN, COLUMN),
+    )
+    save_figure(drawn, path)
+
+
+def _check_targets(out: Path, figure: Path | None) -> None:
+    """What cannot be written is said before the work, not after."""
+    from nocta.exceptions import ConfigError
+
+    for path in (out, figure):
+        if path is not None and path.is_dir():
+            raise ConfigError(f"'{path}' is a folder; name a file in it.")
+    if figure is not None and figure.suffix.lower() not in (".png", ".svg", ".pdf"):
+        raise ConfigError(f"'{figure}' is no figure; end its name in .png, .svg or .pdf.")

@@ -1,0 +1,184 @@
+"""A saved model judged on a cohort: the subjects it was kept away from, at its operating points."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Literal
+
+from nocta.cohort.cohort import Cohort
+from nocta.evaluation.audit import AuditReport, audit
+from nocta.evaluation.metrics import summarize
+from nocta.evaluation.rollout import Availability
+from nocta.exceptions import ConfigError, DataError
+from nocta.experiments.job import MAX_CUTS
+from nocta.experiments.results import MEASURES, make_row
+from nocta.experiments.setup import DataSource, data_fingerprint
+from nocta.model import NOCTA
+
+Part = Literal["test", "all"]
+
+
+@dataclass(frozen=True)
+class Judged:
+    """The subjects a model is judged on.
+
+    Args:
+        cohort: The subjects.
+        part: `"test"`, those kept aside when the model was fitted, or `"all"`.
+        note: Why these, in a sentence.
+    """
+
+    cohort: Cohort
+    part: Part
+    note: str
+
+
+def subjects_to_judge(
+    model: NOCTA,
+    data: str,
+    *,
+    table: bool,
+    schema: Path | None = None,
+    path: Path | None = None,
+    part: Part | None = None,
+) -> Judged:
+    """Read data the way the model's own were read, and take the part it never saw.
+
+    Args:
+        model: Saved by `nocta fit`, so that it knows its split.
+        data: A built-in name, or the path of a table.
+        table: Whether `data` is a path.
+        schema: Schema of a table; the model's own by default.
+        path: Files of a built-in data set.
+        part: By default the test part of the data the model was fitted on, and every subject of
+            any other data.
+    """
+    request = model.record_.get("request")
+    if request is None:
+        raise ConfigError("This model does not say how its data were split; use `nocta fit`.")
+    stored = request["source"]
+    fractions = stored["fractions"]
+    source = DataSource(
+        data=data,
+        schema="the model's" if table else None,
+        path=None if path is None else str(path),
+        split_column=stored["split_column"],
+        fractions=None if fractions is None else tuple(fractions),
+    )
+    if table:
+        cohort = Cohort.from_table(Path(data), model.schema_ if schema is None else schema)
+    else:
+        cohort = source.load(request["seed"])
+    same = data_fingerprint(cohort) == request["data_hash"]
+    check_fits(model, cohort)
+    if part == "test" and not same:
+        raise ConfigError(
+            f"'{data}' is not what the model was fitted on, so it has no test part for it. Use "
+            f"--part all if none of these subjects was among the {model.record_['n_train']} "
+            f"it learned from."
+        )
+    if same and part != "all":
+        test = source.split(cohort, request["seed"])[2]
+        return Judged(test, "test", f"{len(test)} subjects kept aside when the model was fitted")
+    # Prices the model does not plan with would break budgets.
+    cohort = replace(cohort, catalog=model.catalog_)
+    warning = (
+        "all subjects, most of which the model was fitted on: too good to be true"
+        if same
+        else "all subjects of other data; none may be among those it was fitted on"
+    )
+    return Judged(cohort, "all", f"{len(cohort)} subjects: {warning}")
+
+
+def check_fits(model: NOCTA, cohort: Cohort) -> None:
+    """Raise where a cohort has other slots, features, context or classes than the model."""
+    there, here = model.catalog_, cohort.catalog
+    pairs = {
+        "visit slots": (there.n_times, here.n_times),
+        "features": (there.names, here.names),
+        "columns": (there.columns, here.columns),
+        "context": (there.context, here.context),
+        "classes": (tuple(model.classes_), cohort.classes),
+    }
+    wrong = [
+        f"{name}: the model has {_shown(a)}, the data {_shown(b)}"
+        for name, (a, b) in pairs.items()
+        if a != b
+    ]
+    if wrong:
+        raise DataError(
+            "The data do not fit the model. " + "; ".join(wrong) + ". Give the data the schema "
+            "the model was fitted with, or fit again."
+        )
+
+
+def settings_of(
+    model: NOCTA, cost_weights: Sequence[float], budgets: Sequence[float], n_points: int
+) -> list[dict[str, float]]:
+    """Operating points: the pairs of what is given, else cost weights kept with the model.
+
+    With budgets alone each is kept at a cost weight of 0: spend what helps, up to the limit.
+    """
+    if budgets:
+        weights = sorted(cost_weights, reverse=True) or [0.0]
+        return [{"cost_weight": w, "budget": b} for b in sorted(budgets) for w in weights]
+    if cost_weights:
+        return [{"cost_weight": w} for w in sorted(cost_weights, reverse=True)]
+    kept: list[float] = model.record_.get("cost_weights", [])
+    if not kept:
+        raise ConfigError("This model keeps no cost weights; give --cost-weights or --budgets.")
+    n = min(n_points, len(kept))
+    chosen = [kept[round(i * (len(kept) - 1) / max(n - 1, 1))] for i in range(n)]
+    return [{"cost_weight": weight} for weight in chosen]
+
+
+def judge(
+    model: NOCTA, judged: Judged, setting: dict[str, float], availability: Availability
+) -> dict[str, Any]:
+    """One row of results.csv."""
+    outcome = model.rollout(
+        judged.cohort,
+        setting["cost_weight"],
+        budget=setting.get("budget"),
+        availability=availability,
+    )
+    found = summarize(outcome, per_time=False)
+    keys = {
+        "dataset": judged.cohort.name,
+        "method": f"nocta-{model.estimator}",
+        "preset": model.preset,
+        "availability": availability,
+        "seed": model.seed,
+        "split": judged.part,
+    }
+    seconds = {
+        "fit_seconds": model.record_["fit_seconds"],
+        "rollout_seconds": outcome.seconds,
+    }
+    measured = {name: found[name] for name in MEASURES if name not in seconds}
+    return make_row(keys, setting, **measured, **seconds)
+
+
+def audit_sample(
+    model: NOCTA,
+    judged: Judged,
+    setting: dict[str, float],
+    availability: Availability,
+    n_subjects: int,
+) -> AuditReport:
+    """Prove on a sample that the policy uses nothing it has not acquired."""
+    return audit(
+        model.policy(setting["cost_weight"]),
+        judged.cohort,
+        n_subjects=n_subjects,
+        seed=model.seed,
+        budget=setting.get("budget"),
+        availability=availability,
+        n_cuts=min(judged.cohort.n_times + 1, MAX_CUTS),
+    )
+
+
+def _shown(value: Any) -> str:
+    return ", ".join(map(str, value)) or "none" if isinstance(value, tuple) else str(value)
