@@ -114,9 +114,12 @@ class NeighborBank:
         key = b"points" + mask.tobytes() + bytes([time + 1])
         if net is not None:
             return self._remember(key, lambda: self._recurrent_bank(net, mask, time))
+        return self._remember(key, lambda: self._points(self._masked(mask), time))
+
+    def _masked(self, mask: NDArray[np.bool_]) -> Tensor:
+        """Inputs of the bank's subjects under one mask, `(n_bank, L, width)`."""
         asked = np.ascontiguousarray(np.broadcast_to(mask, (len(self.data), *mask.shape)))
-        inputs = self.data.inputs(np.arange(len(self.data)), asked)
-        return self._remember(key, lambda: self._points(inputs, time))
+        return self.data.inputs(np.arange(len(self.data)), asked)
 
     def _recurrent_net(self) -> RecurrentNet | None:
         source = {"embedding": self.embedding, "predictor": self.predictor}.get(self.metric)
