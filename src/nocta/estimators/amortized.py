@@ -149,6 +149,7 @@ class AmortizedEstimator(BaseEstimator, SequentialEstimator):  # type: ignore[mi
                 train_targets,
                 EncodedCohort(self.encoder_, val_cohort),
                 val_targets,
+                catalog.open_slots,
                 requests or random_plans(catalog.open_slots),
                 rng,
                 progress,
@@ -165,15 +166,14 @@ class AmortizedEstimator(BaseEstimator, SequentialEstimator):  # type: ignore[mi
         targets: LossTargets,
         val_data: EncodedCohort,
         val_targets: LossTargets,
+        open_slots: NDArray[np.bool_],
         requests: Requests,
         rng: np.random.Generator,
         progress: bool,
     ) -> None:
         val_rng = np.random.default_rng(self.seed + 1)
         val_index = np.arange(len(val_data))
-        val_asked = random_requests(
-            len(val_data), np.ones(val_data.recorded.shape[1:], bool), val_rng
-        )
+        val_asked = random_requests(len(val_data), open_slots, val_rng)
         val_losses = val_targets(val_index, val_asked)
         val_starts = self._draw_starts(np.full(len(val_index), -1), val_rng)
 

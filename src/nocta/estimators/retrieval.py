@@ -111,7 +111,7 @@ class NeighborBank:
     def _bank(self, mask: NDArray[np.bool_], time: int) -> Tensor:
         """Points of the bank's subjects under one mask, `(n_bank, E)`."""
         net = self._recurrent_net()
-        key = b"points" + mask.tobytes() + bytes([time + 1])
+        key = b"points" + mask.tobytes() + str(time).encode()
         if net is not None:
             return self._remember(key, lambda: self._recurrent_bank(net, mask, time))
         return self._remember(key, lambda: self._points(self._masked(mask), time))
@@ -139,7 +139,7 @@ class NeighborBank:
         if time < 0:
             return torch.zeros(len(self.data), net.cell.hidden_size)
         return self._remember(
-            mask[: time + 1].tobytes() + bytes([time + 1]),
+            mask[: time + 1].tobytes() + str(time).encode(),
             lambda: self._advance(net, self._state_after(net, mask, time - 1), mask[time], time),
         )
 

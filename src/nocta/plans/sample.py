@@ -62,6 +62,8 @@ def guided_plans(
 ) -> NDArray[np.bool_]:
     """Plans that favour important slots; the empty plan is always the first.
 
+    Where there are no more than `n_plans` subsets, every one is returned.
+
     Args:
         n_plans: How many to draw; duplicates are removed.
         open_slots: `(L, M)` what may be acquired.
@@ -69,8 +71,8 @@ def guided_plans(
         rng: Source of randomness.
     """
     slots = np.flatnonzero(open_slots)
-    if slots.size == 0:
-        return np.zeros((1, *open_slots.shape), dtype=bool)
+    if slots.size <= 20 and 2**slots.size <= n_plans:
+        return uniform_plans(n_plans, open_slots, rng)
     worth = np.maximum(importance.reshape(-1)[slots], 0) + 1e-12
     sizes = rng.integers(1, slots.size + 1, size=n_plans - 1)
     # Gumbel top-k: a draw without replacement with probability proportional to worth.

@@ -90,7 +90,9 @@ def beam_search(
     for k in range(first, actions.n_times):
         subsets = torch.from_numpy(actions.subsets[k])  # (s, M)
         price = torch.from_numpy(actions.prices[k])
-        charge = torch.from_numpy(actions.charges[k]).float()
+        # What is known to be there is charged in full.
+        known = observation.available is not None
+        charge = torch.from_numpy(actions.prices[k] if known else actions.charges[k]).float()
         q, s = parents.shape[1], len(subsets)
         closed = (subsets & ~open_slots[:, k, None]).any(-1)  # (n, s)
         bill = spent[:, :, None] + price  # (n, q, s)

@@ -12,6 +12,8 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 from tqdm.auto import tqdm
 
+from nocta.exceptions import ConfigError
+
 
 @dataclass(frozen=True)
 class TrainingConfig:
@@ -116,6 +118,11 @@ def train(
             if since_best >= config.patience:
                 break
     bar.close()
+    if checks and not np.isfinite(best):
+        raise ConfigError(
+            f"{description}: the validation loss was never a finite number ({len(checks)} checks). "
+            f"Use a lower learning_rate, or look for extreme values in the data."
+        )
     module.load_state_dict(best_weights)
     module.eval()
     return TrainingLog(tuple(e for e, _ in checks), tuple(s for _, s in checks), best_epoch)
