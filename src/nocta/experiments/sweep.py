@@ -8,6 +8,7 @@ one at a time, until the guilty one is known.
 from __future__ import annotations
 
 import os
+import sys
 import time as clock
 import traceback
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -24,6 +25,9 @@ from nocta.experiments.setup import Setup
 from nocta.experiments.shared import is_kept, shared_predictor
 from nocta.experiments.store import JobStore
 
+#: Seconds between two looks at what is running.
+_TICK = 1.0
+
 
 @dataclass(frozen=True)
 class Task:
@@ -35,7 +39,8 @@ class Task:
 
     @property
     def title(self) -> str:
-        return f"{self.job.label if self.job else 'predictor'}, seed {self.seed}"
+        """What and of which seed, for the progress bar."""
+        return f"{self.job.label if self.job else 'predictor'} {self.seed}"
 
 
 @dataclass(frozen=True)
@@ -93,11 +98,14 @@ def sweep(
     ) as bar:
         with process_pool(n_jobs) as pool:
             for outcome in state.outcomes(pool, n_jobs):
+                if outcome is None:
+                    bar.set_postfix_str(state.standing(n_jobs), refresh=sys.stderr.isatty())
+                    continue
                 if outcome.task.job is not None:
                     bar.update()
                     if not outcome.reason and on_finished is not None:
                         on_finished()
-                bar.set_postfix_str(state.time_left(n_jobs))
+                bar.set_postfix_str(state.standing(n_jobs))
     return state.failures
 
 
@@ -123,8 +131,8 @@ class _Sweep:
     seconds: dict[str, list[float]] = field(default_factory=dict)
     flying: dict[Future[_Outcome], Task] = field(default_factory=dict)
 
-    def outcomes(self, pool: Callable[[], Executor], n_jobs: int) -> Iterator[_Outcome]:
-        """Run everything; yield as things end."""
+    def outcomes(self, pool: Callable[[], Executor], n_jobs: int) -> Iterator[_Outcome | None]:
+        """Run everything; yield as things end, and nothing now and then while they run."""
         flying = self.flying
         suspects: list[Task] = []
         while self.waiting or flying:
@@ -136,7 +144,9 @@ class _Sweep:
                 flying[pool().submit(run_task, *arguments)] = task
             if not flying:
                 continue
-            done, _ = wait(flying, return_when=FIRST_COMPLETED)
+            done, _ = wait(flying, timeout=_TICK, return_when=FIRST_COMPLETED)
+            if not done:
+                yield None
             for future in done:
                 task = flying.pop(future)
                 try:
@@ -186,6 +196,11 @@ class _Sweep:
                 self.waiting.remove(task)
                 why = f"the predictor of the seed could not be fitted ({reason})"
                 self.failures.append(Failure(task.job.label, seed, why))
+
+    def standing(self, n_jobs: int) -> str:
+        """What is running, and for how long there is work."""
+        running = "; ".join(task.title for task in self.flying.values())
+        return ", ".join(part for part in (self.time_left(n_jobs), running) if part)
 
     def time_left(self, n_jobs: int) -> str:
         """An estimate from how long the same methods took at other seeds."""
