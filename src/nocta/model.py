@@ -13,10 +13,10 @@ from sklearn.base import BaseEstimator
 from nocta.cohort.cohort import Cohort
 from nocta.cohort.history import History
 from nocta.cohort.schema import Schema
-from nocta.cohort.validate import check_classes
+from nocta.cohort.validate import check_classes, check_fits
 from nocta.evaluation.frontier import Frontier
 from nocta.evaluation.rollout import Availability, Rollout, rollout
-from nocta.exceptions import ConfigError, NotFittedError
+from nocta.exceptions import ConfigError, DataError, NotFittedError
 from nocta.explain import Recommendation, recommend
 from nocta.policies.method import cost_targets, spread_knob
 from nocta.policies.planner import PlanningPolicy
@@ -71,7 +71,8 @@ class NOCTA(BaseEstimator):  # type: ignore[misc]
             predictor: Already fitted on the same `train` and `val`; fitted here otherwise.
             progress: Show bars.
         """
-        check_classes(train, val, "validation")
+        check_fits(train.catalog, train.classes, val)
+        check_classes(train, val, "validation", tolerance=0.01)
         self.planner_ = planner_class(self.preset).fit(
             train,
             val,
@@ -90,6 +91,11 @@ class NOCTA(BaseEstimator):  # type: ignore[misc]
         if not hasattr(self, "planner_"):
             raise NotFittedError("This model is not fitted yet; call `fit(train, val)` first.")
         return self.planner_
+
+    def check_fits(self, cohort: Cohort) -> None:
+        """Raise where a cohort has other slots, features, context or classes than this model."""
+        _ = self._planner  # fitted?
+        check_fits(self.catalog_, self.classes_, cohort)
 
     def policy(self, cost_weight: float = 0.0, *, replan: bool = True) -> PlanningPolicy:
         """The acting policy at one cost weight (`alpha`)."""
@@ -116,7 +122,10 @@ class NOCTA(BaseEstimator):  # type: ignore[misc]
             replan: Plan anew after each acquisition.
             availability: What is known of missing values beforehand.
             progress: Show a bar.
+
+        Other prices than those it was fitted with are welcome: bring them in the cohort's catalog.
         """
+        self.check_fits(cohort)
         return rollout(
             self.policy(cost_weight, replan=replan),
             cohort,
@@ -129,11 +138,20 @@ class NOCTA(BaseEstimator):  # type: ignore[misc]
     def frontier(
         self,
         cohort: Cohort,
-        cost_weights: Sequence[float],
+        cost_weights: Sequence[float] | None = None,
         metric: str = "accuracy",
         **options: Any,
     ) -> Frontier:
-        """Cost against quality over several cost weights."""
+        """Cost against quality over several cost weights.
+
+        Args:
+            cohort: The subjects to act on.
+            cost_weights: By default six around the one at which acquiring everything breaks even.
+            metric: A metric of `nocta.evaluation.metrics`.
+            options: Of `rollout`.
+        """
+        if cost_weights is None:
+            cost_weights = (self._planner.cost_scale * np.geomspace(0.2, 1.2, 6)).tolist()
         done = [self.rollout(cohort, weight, **options) for weight in cost_weights]
         return Frontier.of(done, metric)
 
@@ -168,7 +186,7 @@ class NOCTA(BaseEstimator):  # type: ignore[misc]
         cost_weight: float = 0.0,
         *,
         time: int | None = None,
-        budget: float | None = None,
+        remaining: float | None = None,
     ) -> Recommendation:
         """The next acquisition of one subject, what it is expected to bring, and the runner-up.
 
@@ -176,11 +194,18 @@ class NOCTA(BaseEstimator):  # type: ignore[misc]
             history: What is known of the subject.
             cost_weight: What one unit of cost is worth in loss (`alpha`).
             time: The slot the subject is at; the last one with anything asked for by default.
-            budget: What may still be spent.
+            remaining: What may still be spent, without limit by default.
         """
-        return recommend(
-            self.policy(cost_weight), history, self.catalog_, time=time, remaining=budget
-        )
+        policy = self.policy(cost_weight)
+        expected = (self.catalog_.n_times, len(self.catalog_.columns))
+        if history.values.shape[1:] != expected:
+            raise DataError(
+                f"The history has {history.values.shape[1]} slots and {history.values.shape[2]} "
+                f"columns; the model has {expected[0]} and {expected[1]}."
+            )
+        if remaining is not None and not remaining >= 0:
+            raise ConfigError(f"remaining is {remaining}; use a number of at least 0.")
+        return recommend(policy, history, self.catalog_, time=time, remaining=remaining)
 
     def save(self, path: str | Path) -> None:
         """Write the model as a folder: `manifest.json` and `arrays.safetensors`."""

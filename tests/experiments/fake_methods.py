@@ -99,9 +99,10 @@ class Weighted(Honest):
     """Has a cost weight as its knob: the higher, the fewer visits."""
 
     name = "fake-weighted"
+    has_cost_weight = True
 
     def settings(self, val: Cohort, n_points: int) -> list[dict[str, Any]]:
-        return [{"cost_weight": 1.0, "other": "kept"}, {"cost_weight": 0.5, "other": "kept"}]
+        return [{"cost_weight": 1.0}, {"cost_weight": 0.5}]
 
     def policy(self, setting: dict[str, Any]) -> Policy:
         return super().policy({"n_visits": round(1 / setting["cost_weight"])})

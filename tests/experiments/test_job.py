@@ -98,7 +98,7 @@ def test_given_cost_weights_replace_those_of_the_method(small_setup: Setup) -> N
     rows = run(setup, Job("fake-weighted", 0))["rows"]
     assert [row["cost_weight"] for row in rows] == [1.0, 0.25]
     assert [row["cost"] for row in rows] == [2.0, 8.0]
-    assert json.loads(rows[0]["setting"]) == {"cost_weight": 1.0, "other": "kept"}
+    assert json.loads(rows[0]["setting"]) == {"cost_weight": 1.0}
 
 
 def test_methods_without_a_cost_weight_keep_their_grid(small_setup: Setup) -> None:

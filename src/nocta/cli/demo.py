@@ -55,6 +55,8 @@ def demo(
     console = Console(highlight=False)
     if comparison.records:
         console.print(results_table(demo_rows(comparison)))
+        if quick:
+            console.print("A rehearsal: too little data and training for good numbers.")
         console.print(f"Report: {out / 'report.html'}")
     from nocta.report.text import failure_lines
 
@@ -91,8 +93,12 @@ def results_table(rows: pd.DataFrame) -> Table:
     from rich.box import SIMPLE_HEAD
     from rich.table import Table
 
-    table = Table(title="Synthetic task, test subjects", title_justify="left", box=SIMPLE_HEAD)
-    for name in ("", "cost", "accuracy", "optimum at that cost", "share of it"):
+    table = Table(
+        title="Synthetic task: accuracy, and the best possible at the same cost",
+        title_justify="left",
+        box=SIMPLE_HEAD,
+    )
+    for name in ("", "cost", "accuracy", "optimum", "share"):
         table.add_column(name, justify="right" if name else "left", no_wrap=True)
     previous = ""
     for row in rows.itertuples():

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -55,6 +55,16 @@ def fit(
     points: Annotated[
         int, typer.Option("--points", min=1, help="Cost weights to find and keep.")
     ] = 10,
+    option: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--option",
+            "-o",
+            help="Option of the preset as NAME=VALUE, for example -o metric=values; repeatable. "
+            "nocta.presets.options lists them.",
+            show_default=False,
+        ),
+    ] = None,
     resume: Annotated[
         bool, typer.Option("--resume", help="Go on with a fit that was stopped.")
     ] = False,
@@ -91,6 +101,7 @@ def fit(
         seed=seed,
         n_points=points,
         quick=quick,
+        preset_options=_read_options(option or []),
     )
     try:
         model = fit_to_folder(
@@ -105,6 +116,24 @@ def fit(
         typer.echo(f"\nStopped. Finished stages are in '{out}'; go on with --resume.", err=True)
         raise typer.Exit(130) from None
     _print(model, data, out)
+
+
+def _read_options(pairs: list[str]) -> dict[str, Any]:
+    """`NAME=VALUE` pairs; a value that reads as JSON is taken as such, any other is text."""
+    import json
+
+    from nocta.exceptions import ConfigError
+
+    found: dict[str, Any] = {}
+    for pair in pairs:
+        name, equals, value = pair.partition("=")
+        if not equals or not name:
+            raise ConfigError(f"--option is '{pair}'; write NAME=VALUE.")
+        try:
+            found[name] = json.loads(value)
+        except ValueError:
+            found[name] = value
+    return found
 
 
 def _print(model: NOCTA, data: str, out: Path) -> None:

@@ -60,7 +60,7 @@ def plan(
     row = _find(table, subject, history)
     weight, origin = _cost_weight(fitted, cost_weight)
     found = fitted.decide(
-        table.history.subset(_only(row)), weight, time=int(table.time[row]), budget=budget
+        table.history.subset(_only(row)), weight, time=int(table.time[row]), remaining=budget
     )
     if as_json:
         _print_json(fitted, found, table, row, budget)
@@ -178,9 +178,13 @@ def _plans(model: NOCTA, found: Recommendation) -> Table:
     runner_up = found.runner_up
     if runner_up is not None and runner_up.visits:
         add("runner-up", runner_up)
-    remaining = "cross-entropy, summed over the visits to come"
-    table.caption = f"Loss: {remaining}. Only the first line of a plan is carried out, then it is "
-    table.caption += "made anew."
+    options: Any = getattr(model.planner_, "options", None)
+    kind = {"error": "expected number of wrong guesses"}.get(
+        getattr(options, "loss", ""), "expected cross-entropy"
+    )
+    over = "mean" if getattr(options, "loss_reduction", "sum") == "mean" else "sum"
+    table.caption = f"Loss: {kind}, {over} over the visits to come. Only the first line of a plan "
+    table.caption += "is carried out, then it is made anew."
     table.caption_justify = "left"
     return table
 

@@ -7,6 +7,7 @@ from collections import defaultdict
 
 import numpy as np
 
+from nocta.cohort.catalog import Catalog
 from nocta.cohort.cohort import Cohort
 from nocta.cohort.columns import Numbers, class_name, is_number, to_numbers, to_text
 from nocta.cohort.problems import Kind, Report, enumerate_some
@@ -170,19 +171,27 @@ def _report_unknown_classes(
             )
 
 
-def check_classes(train: Cohort, other: Cohort, part: str = "the other part") -> None:
+def check_classes(
+    train: Cohort, other: Cohort, part: str = "the other part", tolerance: float = 0.0
+) -> None:
     """Raise when `other` holds a class that `train` never does: nothing could learn it.
 
     Args:
         train: What a model is fitted to.
         other: What it will be judged on.
         part: How to call `other` in the message.
+        tolerance: Share of `other`'s labels that may be of such classes; a task with many rare
+            classes always has a few.
 
     Raises:
         DataError: Naming every such class, how often it occurs, and for which subjects.
     """
-    known = set(np.unique(train.labels[train.labelled]).tolist())
+    seen = np.unique(train.labels[train.labelled])
+    known = set(seen.tolist())
     report = Report()
+    unseen = other.labelled & ~np.isin(other.labels, seen)
+    if unseen.sum() <= tolerance * other.labelled.sum():
+        return
     for index in sorted(set(np.unique(other.labels[other.labelled]).tolist()) - known):
         here = other.labels == index
         subjects = [str(s) for s in other.subjects[here.any(axis=1)]]
@@ -194,3 +203,35 @@ def check_classes(train: Cohort, other: Cohort, part: str = "the other part") ->
         )
     if report.problems:
         raise DataError("\n".join(str(p) for p in report.problems))
+
+
+def check_fits(catalog: Catalog, classes: tuple[str, ...], cohort: Cohort) -> None:
+    """Raise where a cohort has other slots, features, context or classes than a model.
+
+    Args:
+        catalog: What the model was fitted with; prices may differ.
+        classes: The model's classes, in order.
+        cohort: The subjects it is to act on.
+    """
+    here = cohort.catalog
+    pairs = {
+        "visit slots": (catalog.n_times, here.n_times),
+        "features": (catalog.names, here.names),
+        "columns": (catalog.columns, here.columns),
+        "context": (catalog.context, here.context),
+        "classes": (tuple(classes), cohort.classes),
+    }
+    wrong = [
+        f"{name}: the model has {_shown(a)}, the data {_shown(b)}"
+        for name, (a, b) in pairs.items()
+        if a != b
+    ]
+    if wrong:
+        raise DataError(
+            "The data do not fit the model. " + "; ".join(wrong) + ". Give the data the schema "
+            "the model was fitted with, or fit again."
+        )
+
+
+def _shown(value: object) -> str:
+    return ", ".join(map(str, value)) or "none" if isinstance(value, tuple) else str(value)

@@ -26,12 +26,19 @@ from nocta.policies.base import Observation
 from nocta.predictors.gru import combine, state_half
 from nocta.predictors.recurrent import RecurrentPredictor
 
+#: Numbers held at once for one slot of voters' states; bounds memory.
+_UNITS = 1 << 24
+
 
 class VotingState(NamedTuple):
     """Where the predictor stands with every voter after a prefix."""
 
     hidden: Tensor  # (n, q, K, hidden)
     neighbors: Neighbors
+
+    def take(self, rows: slice) -> VotingState:
+        """The state of some of the subjects."""
+        return VotingState(self.hidden[rows], Neighbors(*(part[rows] for part in self.neighbors)))
 
 
 class ContrastiveEstimator(SequentialEstimator):
@@ -101,6 +108,20 @@ class ContrastiveEstimator(SequentialEstimator):
 
     @torch.no_grad()
     def branch(
+        self, state: VotingState, time: int, parents: Tensor, subsets: Tensor
+    ) -> tuple[VotingState, Tensor]:
+        n, units = len(parents), parents.shape[1] * len(subsets) * state.hidden[0, 0].numel()
+        size = max(1, _UNITS // units)
+        if n <= size:
+            return self._branch(state, time, parents, subsets)
+        parts = [
+            self._branch(state.take(slice(i, i + size)), time, parents[i : i + size], subsets)
+            for i in range(0, n, size)
+        ]
+        hidden = torch.cat([part.hidden for part, _ in parts])
+        return VotingState(hidden, state.neighbors), torch.cat([vote for _, vote in parts])
+
+    def _branch(
         self, state: VotingState, time: int, parents: Tensor, subsets: Tensor
     ) -> tuple[VotingState, Tensor]:
         voters, width = state.neighbors.subjects, state.hidden.shape[-1]

@@ -10,8 +10,8 @@ from __future__ import annotations
 import json
 import shutil
 import time as clock
-from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -34,6 +34,7 @@ from nocta.policies.registry import method_class
 from nocta.predictors.cross_fitted import CrossFittedPredictor
 from nocta.predictors.fitting import Preset, fit_predictor
 from nocta.presets.base import EstimatorName
+from nocta.presets.options import DefaultOptions, PaperOptions, read_options
 
 #: At most so many training and validation subjects in a rehearsal.
 QUICK_SIZES = (200, 60)
@@ -51,6 +52,7 @@ class FitRequest:
         seed: Decides the split and the training (and the draw of data that is drawn).
         n_points: Cost weights to find on validation and keep with the model.
         quick: A rehearsal: few subjects, short training, few cost weights.
+        preset_options: Options of the preset, where they are not its own.
     """
 
     source: DataSource
@@ -59,6 +61,7 @@ class FitRequest:
     seed: int = 0
     n_points: int = 10
     quick: bool = False
+    preset_options: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         if not hasattr(method_class(self.method), "estimator"):
@@ -76,7 +79,8 @@ class FitRequest:
     @property
     def options(self) -> dict[str, Any] | None:
         """Options of the preset."""
-        return (quick_options(self.preset) if self.quick else None) or None
+        quick = quick_options(self.preset) if self.quick else {}
+        return {**(quick or {}), **self.preset_options} or None
 
     def parts(self) -> tuple[Cohort, Cohort, Cohort, Cohort]:
         """The whole cohort, and its train, validation and test subjects."""
@@ -125,9 +129,22 @@ def fit_to_folder(
         f"{len(test)} kept aside for testing."
     )
 
+    given = request.options or {}
+    options = (
+        read_options(DefaultOptions, given)
+        if request.preset == "default"
+        else read_options(PaperOptions, given)
+    )
+
     def new_predictor() -> CrossFittedPredictor:
         return fit_predictor(
-            train, val, request.preset, request.seed, progress, quick=request.quick
+            train,
+            val,
+            request.preset,
+            request.seed,
+            progress,
+            quick=request.quick,
+            class_weight=options.class_weight,
         )
 
     predictor = stages.predictor(new_predictor)

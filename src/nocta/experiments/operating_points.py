@@ -25,10 +25,11 @@ def operating_points(method: Method, val: Cohort, setup: Setup, seed: int) -> li
         setup: Of the comparison.
         seed: Of the roll-outs on validation.
     """
-    own = method.settings(val, setup.n_points)
-    weighted = bool(setup.cost_weights) and any("cost_weight" in s for s in own)
+    weighted = bool(setup.cost_weights) and method.has_cost_weight
     if weighted:
-        own = [{**own[0], "cost_weight": weight} for weight in setup.cost_weights]
+        own: list[dict[str, Any]] = [{"cost_weight": weight} for weight in setup.cost_weights]
+    else:
+        own = method.settings(val, setup.n_points)
     if not setup.budgets:
         return own
     if weighted:

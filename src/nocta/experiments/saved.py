@@ -11,7 +11,7 @@ from nocta.cohort.cohort import Cohort
 from nocta.evaluation.audit import AuditReport, audit
 from nocta.evaluation.metrics import summarize
 from nocta.evaluation.rollout import Availability
-from nocta.exceptions import ConfigError, DataError
+from nocta.exceptions import ConfigError
 from nocta.experiments.job import MAX_CUTS
 from nocta.experiments.results import MEASURES, make_row
 from nocta.experiments.setup import DataSource, data_fingerprint
@@ -72,7 +72,7 @@ def subjects_to_judge(
     else:
         cohort = source.load(request["seed"])
     same = data_fingerprint(cohort) == request["data_hash"]
-    check_fits(model, cohort)
+    model.check_fits(cohort)
     if part == "test" and not same:
         raise ConfigError(
             f"'{data}' is not what the model was fitted on, so it has no test part for it. Use "
@@ -90,28 +90,6 @@ def subjects_to_judge(
         else "all subjects of other data; none may be among those it was fitted on"
     )
     return Judged(cohort, "all", f"{len(cohort)} subjects: {warning}")
-
-
-def check_fits(model: NOCTA, cohort: Cohort) -> None:
-    """Raise where a cohort has other slots, features, context or classes than the model."""
-    there, here = model.catalog_, cohort.catalog
-    pairs = {
-        "visit slots": (there.n_times, here.n_times),
-        "features": (there.names, here.names),
-        "columns": (there.columns, here.columns),
-        "context": (there.context, here.context),
-        "classes": (tuple(model.classes_), cohort.classes),
-    }
-    wrong = [
-        f"{name}: the model has {_shown(a)}, the data {_shown(b)}"
-        for name, (a, b) in pairs.items()
-        if a != b
-    ]
-    if wrong:
-        raise DataError(
-            "The data do not fit the model. " + "; ".join(wrong) + ". Give the data the schema "
-            "the model was fitted with, or fit again."
-        )
 
 
 def settings_of(
@@ -178,7 +156,3 @@ def audit_sample(
         availability=availability,
         n_cuts=min(judged.cohort.n_times + 1, MAX_CUTS),
     )
-
-
-def _shown(value: Any) -> str:
-    return ", ".join(map(str, value)) or "none" if isinstance(value, tuple) else str(value)

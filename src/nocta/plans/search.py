@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from nocta.estimators.base import NoctEstimator, SequentialEstimator
+from nocta.plans.sample import guided_plans, uniform_plans
 from nocta.plans.space import ActionTable
 from nocta.policies.base import Observation
 
@@ -36,6 +37,11 @@ class FoundPlans:
     scores: NDArray[np.float64]
     losses: NDArray[np.float64]
     stopping: NDArray[np.float64]
+
+    def shifted(self, by: NDArray[np.float64]) -> FoundPlans:
+        """The same plans with `by`, `(n,)`, added to every loss of a subject."""
+        more = by[:, None]
+        return FoundPlans(self.plans, self.scores + more, self.losses + more, self.stopping + by)
 
     def take(self, index: NDArray[np.int64]) -> FoundPlans:
         """The plans of the subjects at these positions."""
@@ -73,14 +79,16 @@ def beam_search(
         actions: What may be acquired at each slot.
         cost_weight: `(n,)` what one unit of cost is worth in loss (`alpha`).
         width: Prefixes kept per subject.
-        first_width: The same before the first visit, when all subjects share one search and
-            what pays lies farthest away.
+        first_width: The same before the first visit, when what pays lies farthest away; less
+            where many subsets are offered.
         n_best: Plans returned per subject.
     """
     n, first = len(observation), int(observation.time[0]) + 1
     open_slots = torch.from_numpy(observation.open_slots)
     remaining = torch.from_numpy(observation.remaining)
-    width = width if first else first_width
+    # Where many subsets are offered, a first beam as wide would not fit in memory.
+    most = max(len(s) for s in actions.subsets[first:])
+    width = width if first else max(width, min(first_width, 512 // most))
     weight = torch.from_numpy(cost_weight).float()[:, None, None]
     state = estimator.start(observation)
     parents = torch.zeros(n, 1, dtype=torch.long)
@@ -127,6 +135,29 @@ def _found(
         losses.gather(1, best).double().numpy(),
         total[:, 0].double().numpy(),
     )
+
+
+def draw_candidates(
+    observation: Observation,
+    n_candidates: int,
+    seed: int,
+    worth: NDArray[np.float64] | None = None,
+) -> NDArray[np.bool_]:
+    """Random plans `(p, L, M)`, the same for everybody at a slot: no decision depends on another.
+
+    Args:
+        observation: Subjects who are all at the same slot.
+        n_candidates: How many; every plan where there are no more.
+        seed: Same seed and slot, same plans.
+        worth: `(L, M)` draw by this worth of each slot instead of uniformly.
+    """
+    time = int(observation.time[0])
+    later = np.arange(observation.catalog.n_times)[:, None] > time
+    open_slots = observation.catalog.open_slots & later
+    rng = np.random.default_rng([seed, time + 1])
+    if worth is None:
+        return uniform_plans(n_candidates, open_slots, rng)
+    return guided_plans(n_candidates, open_slots, worth, rng)
 
 
 def sample_search(

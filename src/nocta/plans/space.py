@@ -51,6 +51,15 @@ class ActionTable:
         prices = tuple(_prices_at(catalog, t, s) for t, s in enumerate(subsets))
         return cls(subsets, prices, prices).with_charges(catalog, train)
 
+    def at_prices(self, catalog: Catalog) -> ActionTable:
+        """The same subsets at another catalog's prices; the share that is charged stays."""
+        prices = tuple(_prices_at(catalog, t, s) for t, s in enumerate(self.subsets))
+        charges = tuple(
+            new * np.divide(charge, old, out=np.ones_like(old), where=old > 0)
+            for new, old, charge in zip(prices, self.prices, self.charges, strict=True)
+        )
+        return replace(self, prices=prices, charges=charges)
+
     def with_charges(self, catalog: Catalog, train: Cohort | None) -> ActionTable:
         """The same subsets at this catalog's prices."""
         prices = tuple(_prices_at(catalog, t, s) for t, s in enumerate(self.subsets))

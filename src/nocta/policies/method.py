@@ -37,6 +37,8 @@ class Method(ABC):
     name: ClassVar[str]
     #: Whether `fit` uses the predictor it is given; the others train their own.
     shares_predictor: ClassVar[bool] = False
+    #: Whether the knob is a cost weight, so that given ones can replace those of `settings`.
+    has_cost_weight: ClassVar[bool] = False
 
     @abstractmethod
     def fit(

@@ -25,6 +25,7 @@ class _NoctaMethod(Method):
 
     estimator: ClassVar[EstimatorName]
     shares_predictor = True
+    has_cost_weight = True
 
     def __init__(
         self,

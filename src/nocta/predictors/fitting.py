@@ -16,11 +16,12 @@ from numpy.typing import NDArray
 from sklearn.model_selection import StratifiedGroupKFold
 
 from nocta.cohort.cohort import Cohort
+from nocta.exceptions import DataError
 from nocta.plans.sample import random_requests
 from nocta.predictors.cross_fitted import CrossFittedPredictor
 from nocta.predictors.encoding import EncodedCohort
 from nocta.predictors.mlp import MLPPredictor
-from nocta.predictors.neural import NeuralPredictor, cross_entropy
+from nocta.predictors.neural import ClassWeight, NeuralPredictor, cross_entropy
 from nocta.predictors.recurrent import RecurrentPredictor
 from nocta.predictors.training import TrainingConfig
 
@@ -29,7 +30,7 @@ Preset = Literal["default", "paper"]
 OVERFIT = 1.02
 _STEPS = 4400
 _SMALL = 2000
-_QUICK_EPOCHS = 20
+_QUICK_EPOCHS = 60
 
 
 def fit_predictor(
@@ -40,6 +41,7 @@ def fit_predictor(
     progress: bool = False,
     *,
     quick: bool = False,
+    class_weight: ClassWeight = None,
 ) -> CrossFittedPredictor:
     """Fit what the preset recommends for this cohort.
 
@@ -50,23 +52,30 @@ def fit_predictor(
         seed: Same seed, same networks.
         progress: Show bars.
         quick: A rehearsal: one network, trained for a few epochs.
+        class_weight: `"balanced"` counters rare classes; the network then no longer judges
+            itself, and estimators learn from realised losses.
     """
+    for part, cohort in (("training", train), ("validation", val)):
+        if not cohort.labelled.any():
+            raise DataError(f"No {part} subject has a label; there is nothing to learn from.")
+    expected = class_weight is None
     nobody = np.zeros(len(train), dtype=np.int64)
     if preset == "paper":
-        published = MLPPredictor(seed=seed)
+        published = MLPPredictor(class_weight=class_weight, seed=seed)
         if quick:
             published.training = replace(published.training, epochs=_QUICK_EPOCHS)
         published.fit(train, val, progress=progress)
         return CrossFittedPredictor([published], nobody, expected=False)
     first = _candidate(train, 64 if len(train) >= _SMALL else 32, 0.0, seed)
+    first.class_weight = class_weight
     if quick:
         first.training = replace(first.training, epochs=_QUICK_EPOCHS)
     first.fit(train, val, progress=progress)
     if quick or random_mask_loss(first, val) <= OVERFIT * random_mask_loss(first, train):
-        return CrossFittedPredictor([first], nobody)
+        return CrossFittedPredictor([first], nobody, expected)
     best = _best_size(first, train, val, seed, progress)
     members, fold = _cross_fit(best, train, val, seed, progress)
-    return CrossFittedPredictor(members, fold)
+    return CrossFittedPredictor(members, fold, expected)
 
 
 def random_mask_loss(predictor: NeuralPredictor, cohort: Cohort, seed: int = 7) -> float:
@@ -100,15 +109,17 @@ def _best_size(
     sizes = [(64, 0.3)] if len(train) >= _SMALL else [(16, 0.2), (32, 0.4), (64, 0.5)]
     tried = [first]
     for hidden, dropout in sizes:
-        tried.append(_candidate(train, hidden, dropout, seed).fit(train, val, progress=progress))
+        candidate = _candidate(train, hidden, dropout, seed)
+        candidate.class_weight = first.class_weight
+        tried.append(candidate.fit(train, val, progress=progress))
     return min(tried, key=lambda p: random_mask_loss(p, val))
 
 
 def _cross_fit(
     model: RecurrentPredictor, train: Cohort, val: Cohort, seed: int, progress: bool
 ) -> tuple[tuple[NeuralPredictor, ...], NDArray[np.int64]]:
-    n_folds = 5 if len(train) < _SMALL else 3
     groups = np.arange(len(train)) if train.groups is None else train.groups
+    n_folds = min(5 if len(train) < _SMALL else 3, np.unique(groups).size)
     # A class too rare to be in every fold cannot be balanced over them.
     top = train.labels.max(axis=1)
     kinds, counts = np.unique(top, return_counts=True)

@@ -7,7 +7,6 @@ is trained depends on the cost weight, so one fit serves every cost weight and b
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
@@ -21,12 +20,10 @@ from nocta.estimators.contrastive import ContrastiveEstimator
 from nocta.estimators.embedding import Embedding
 from nocta.estimators.ensemble import EnsembleEstimator
 from nocta.estimators.on_policy import PlanMemory, RememberedPlans
-from nocta.estimators.retrieval import Metric, NeighborBank
+from nocta.estimators.retrieval import NeighborBank
 from nocta.estimators.targets import LossTargets
 from nocta.evaluation.rollout import rollout
-from nocta.exceptions import ConfigError
-from nocta.objective import PlanningLoss
-from nocta.plans.search import FoundPlans, beam_search
+from nocta.plans.search import FoundPlans, beam_search, draw_candidates, sample_search
 from nocta.plans.space import MAX_EXHAUSTIVE, ActionTable
 from nocta.policies.base import Observation
 from nocta.policies.planner import PlanningPolicy, Search
@@ -34,36 +31,7 @@ from nocta.predictors.cross_fitted import CrossFittedPredictor
 from nocta.predictors.fitting import fit_predictor
 from nocta.predictors.training import TrainingConfig
 from nocta.presets.base import EstimatorName, Planner, break_even_weight, slot_worth
-
-
-@dataclass(frozen=True)
-class DefaultOptions:
-    """The knobs of the `default` preset; all have measured defaults.
-
-    Args:
-        loss: What plans are scored by: cross-entropy as in the paper, or the error rate.
-        hidden: Units of the amortized estimator.
-        n_rounds: Rounds of training on the planner's own plans.
-        n_rehearsed: Training subjects on which the planner rehearses each round.
-        n_neighbors: Subjects who vote in retrieval (`K`).
-        metric: What retrieval measures distance in.
-        bank_size: Training subjects kept for retrieval, at most.
-        width: Beam width of the amortized search.
-        voting_width: Beam width where every step asks the neighbours.
-        amortized_share: Weight of the amortized estimator in the ensemble; chosen on
-            validation where it is `None`.
-    """
-
-    loss: PlanningLoss = "cross-entropy"
-    hidden: int = 64
-    n_rounds: int = 3
-    n_rehearsed: int = 6000
-    n_neighbors: int = 24
-    metric: Metric = "embedding"
-    bank_size: int = 3000
-    width: int = 16
-    voting_width: int = 6
-    amortized_share: float | None = None
+from nocta.presets.options import DefaultOptions, check_estimator, read_options
 
 
 class DefaultPlanner(Planner):
@@ -78,6 +46,8 @@ class DefaultPlanner(Planner):
         amortized: The network, where it is used.
         contrastive: The retrieval, where it is used.
         amortized_share: Weight of the network where both are used.
+        worth: `(L, M)` worth of each slot on its own, for guided samples.
+        seed: Of sampled plans.
     """
 
     def __init__(
@@ -90,12 +60,16 @@ class DefaultPlanner(Planner):
         amortized: AmortizedEstimator | None = None,
         contrastive: ContrastiveEstimator | None = None,
         amortized_share: float = 0.5,
+        worth: NDArray[np.float64] | None = None,
+        seed: int = 0,
     ) -> None:
         self.name, self.options = name, options
         self.predictor: CrossFittedPredictor = predictor
         self.actions, self.cost_scale = actions, cost_scale
         self.amortized, self.contrastive = amortized, contrastive
         self.amortized_share = amortized_share
+        self.worth, self.seed = worth, seed
+        self._priced: tuple[Catalog | None, ActionTable] = (None, actions)
 
     @property
     def estimator(self) -> SequentialEstimator:
@@ -117,19 +91,25 @@ class DefaultPlanner(Planner):
         return self.options.width if self.contrastive is None else self.options.voting_width
 
     def search(self, cost_weight: float, n_best: int = 2) -> Search:
-        estimator, actions, width = self.estimator, self.actions, self.width
+        estimator, options = self.estimator, self.options
 
-        def find(observation: Observation, weights: NDArray[np.float64], /) -> FoundPlans:
-            return beam_search(estimator, observation, actions, weights, width, n_best=n_best)
+        def grow(observation: Observation, weights: NDArray[np.float64], /) -> FoundPlans:
+            actions = self._actions_for(observation.catalog)
+            return beam_search(estimator, observation, actions, weights, self.width, n_best=n_best)
 
-        return find
+        def sample(observation: Observation, weights: NDArray[np.float64], /) -> FoundPlans:
+            worth = self.worth if options.search == "guided" else None
+            plans = draw_candidates(observation, options.n_candidates, self.seed, worth)
+            charges = observation.catalog.cost_of(plans)
+            return sample_search(estimator, observation, plans, charges, weights, n_best)
 
-    def with_catalog(self, catalog: Catalog, train: Cohort | None = None) -> DefaultPlanner:
-        """The same planner at other prices."""
-        actions = self.actions.with_charges(catalog, train)
-        out = DefaultPlanner.__new__(DefaultPlanner)
-        out.__dict__ = {**self.__dict__, "actions": actions}
-        return out
+        return grow if options.search == "beam" else sample
+
+    def _actions_for(self, catalog: Catalog) -> ActionTable:
+        """The offered subsets at the prices of the observation's own catalog."""
+        if catalog is not self._priced[0]:
+            self._priced = (catalog, self.actions.at_prices(catalog))
+        return self._priced[1]
 
     # -- fitting --------------------------------------------------------------------
 
@@ -156,22 +136,18 @@ class DefaultPlanner(Planner):
             predictor: Already fitted ones; fitted here otherwise.
             options: Fields of `DefaultOptions`.
         """
-        if estimator not in ("amortized", "contrastive", "ensemble"):
-            raise ConfigError(
-                f"estimator is '{estimator}'; use 'amortized', 'contrastive' or 'ensemble'."
-            )
-        try:
-            knobs = DefaultOptions(**options)
-        except TypeError as error:
-            raise ConfigError(f"The default preset has no such option: {error}.") from None
-        predictor = predictor or fit_predictor(train, val, "default", seed, progress)
+        check_estimator(estimator)
+        knobs = read_options(DefaultOptions, options)
+        predictor = predictor or fit_predictor(
+            train, val, "default", seed, progress, class_weight=knobs.class_weight
+        )
         targets = LossTargets(train, predictor.members, predictor.fold, expected=predictor.expected)
         val_targets = LossTargets(val, predictor.members[:1], expected=predictor.expected)
         crowded = (train.catalog.open_slots.sum(axis=1) > MAX_EXHAUSTIVE).any()
-        worth = slot_worth(targets, train) if crowded else None
+        worth = slot_worth(targets, train) if crowded or knobs.search == "guided" else None
         actions = ActionTable.build(train.catalog, train, worth)
         scale = break_even_weight(targets, train)
-        planner = cls(estimator, knobs, predictor, actions, scale)
+        planner = cls(estimator, knobs, predictor, actions, scale, worth=worth, seed=seed)
         if estimator in ("amortized", "ensemble"):
             planner._fit_amortized(train, targets, val, val_targets, seed, progress)
         if estimator in ("contrastive", "ensemble"):
@@ -310,6 +286,7 @@ def fit_retrieval(
         predictor=predictor.members[0],
         size=options.bank_size,
         n_neighbors=options.n_neighbors,
-        kernel="gaussian",
+        radius=options.radius,
+        kernel=options.kernel,
     )
     return ContrastiveEstimator(bank, targets, options.loss)

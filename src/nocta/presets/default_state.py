@@ -37,11 +37,14 @@ def planner_state(planner: DefaultPlanner) -> State:
         "cost_scale": planner.cost_scale,
         "amortized_share": planner.amortized_share,
         "n_times": planner.actions.n_times,
+        "seed": planner.seed,
     }
     arrays: dict[str, NDArray[Any]] = {}
     for table in _TABLES:
         for t, array in enumerate(getattr(planner.actions, table)):
             arrays[f"actions.{table}.{t}"] = array
+    if planner.worth is not None:
+        arrays["worth"] = planner.worth
     parts: dict[str, State] = {"predictor": planner.predictor.state()}
     if planner.amortized is not None:
         parts["amortized"] = planner.amortized.state()
@@ -54,7 +57,7 @@ def planner_state(planner: DefaultPlanner) -> State:
 
 def restore_planner(cls: type[P], config: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> P:
     """Inverse of `planner_state`."""
-    from nocta.presets.default import DefaultOptions
+    from nocta.presets.options import DefaultOptions
 
     predictor = CrossFittedPredictor.from_state(*take_part(config, arrays, "predictor"))
     tables = (
@@ -74,6 +77,8 @@ def restore_planner(cls: type[P], config: dict[str, Any], arrays: dict[str, NDAr
         amortized,
         contrastive,
         config["amortized_share"],
+        arrays.get("worth"),
+        config["seed"],
     )
 
 

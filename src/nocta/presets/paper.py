@@ -7,7 +7,7 @@ What the text leaves open is in `docs/explanation/paper-choices.md`.
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from typing import Any, Self
 
 import numpy as np
@@ -18,12 +18,10 @@ from nocta.estimators.amortized_mlp import AmortizedMLPEstimator
 from nocta.estimators.base import NoctEstimator
 from nocta.estimators.contrastive import ContrastiveEstimator
 from nocta.estimators.embedding import Embedding
-from nocta.estimators.retrieval import Metric, NeighborBank
+from nocta.estimators.retrieval import NeighborBank
 from nocta.estimators.targets import LossTargets
-from nocta.exceptions import ConfigError
-from nocta.objective import LossReduction
-from nocta.plans.sample import guided_plans, uniform_plans
-from nocta.plans.search import FoundPlans, sample_search
+from nocta.objective import self_expected_losses
+from nocta.plans.search import FoundPlans, draw_candidates, sample_search
 from nocta.policies.base import Observation
 from nocta.policies.planner import Search
 from nocta.predictors.base import Predictor
@@ -37,38 +35,7 @@ from nocta.presets.default_state import (
     retrieval_state,
     take_part,
 )
-
-
-@dataclass(frozen=True)
-class PaperOptions:
-    """The knobs of the `paper` preset, at the published values.
-
-    Args:
-        n_candidates: Random plans per decision (`|O|`).
-        guided: Draw plans by how much each slot is worth instead of uniformly.
-        n_neighbors: Subjects who vote (`K`).
-        metric: What retrieval measures distance in.
-        n_top_plans: Plans that form the future-candidate distribution (`kappa`).
-        similarity_scale: How sharply divergence lowers similarity (`beta`).
-        margin: Of the contrastive loss (`gamma`).
-        joint_weight: Weight of the regression in joint fine-tuning (`lambda`).
-        loss_reduction: Sum of the loss over later times (equation 1), or their mean.
-        embedding_weights: Cost weights the embedding is trained for, as multiples of the one at
-            which acquiring everything breaks even.
-        embedding_epochs: Length of each of these trainings.
-    """
-
-    n_candidates: int = 1000
-    guided: bool = False
-    n_neighbors: int = 5
-    metric: Metric = "embedding"
-    n_top_plans: int = 5
-    similarity_scale: float = 1.0
-    margin: float = 1.0
-    joint_weight: float = 1.0
-    loss_reduction: LossReduction = "sum"
-    embedding_weights: tuple[float, ...] = (0.3, 0.6, 1.0)
-    embedding_epochs: int = 10
+from nocta.presets.options import PaperOptions, check_estimator, read_options
 
 
 class PaperPlanner(Planner):
@@ -118,22 +85,29 @@ class PaperPlanner(Planner):
     def search(self, cost_weight: float) -> Search:
         estimator = self.estimator(cost_weight)
 
+        worth = self.worth if self.options.guided else None
+
         def find(observation: Observation, weights: NDArray[np.float64], /) -> FoundPlans:
-            plans = self._candidates(observation)
+            plans = draw_candidates(observation, self.options.n_candidates, self.seed, worth)
             charges = observation.catalog.cost_of(plans)
-            return sample_search(estimator, observation, plans, charges, weights)
+            found = sample_search(estimator, observation, plans, charges, weights)
+            if self.amortized is None:
+                return found
+            # The published network predicts gains; what stopping costs makes losses of them.
+            return found.shifted(self._loss_if_stopping(self.amortized, observation))
 
         return find
 
-    def _candidates(self, observation: Observation) -> NDArray[np.bool_]:
-        """The same random plans for everybody at a slot, so that a decision has no neighbours."""
-        time = int(observation.time[0])
-        later = np.arange(observation.catalog.n_times)[:, None] > time
-        open_slots = observation.catalog.open_slots & later
-        rng = np.random.default_rng([self.seed, time + 1])
-        if self.options.guided:
-            return guided_plans(self.options.n_candidates, open_slots, self.worth, rng)
-        return uniform_plans(self.options.n_candidates, open_slots, rng)
+    def _loss_if_stopping(
+        self, amortized: AmortizedMLPEstimator, observation: Observation
+    ) -> NDArray[np.float64]:
+        """What the predictor expects of itself after the current slot, `(n,)`."""
+        predictor = amortized.predictor_
+        log_proba = predictor.log_proba(predictor.encode(observation.history))
+        losses = self_expected_losses(log_proba, "cross-entropy")
+        later = losses[:, int(observation.time[0]) + 1 :]
+        total = later.sum(1) if self.options.loss_reduction == "sum" else later.mean(1)
+        return total.double().numpy()
 
     # -- fitting --------------------------------------------------------------------
 
@@ -150,15 +124,11 @@ class PaperPlanner(Planner):
         **options: Any,
     ) -> Self:
         """Fit the published networks; options are fields of `PaperOptions`."""
-        if estimator not in ("amortized", "contrastive", "ensemble"):
-            raise ConfigError(
-                f"estimator is '{estimator}'; use 'amortized', 'contrastive' or 'ensemble'."
-            )
-        try:
-            knobs = PaperOptions(**options)
-        except TypeError as error:
-            raise ConfigError(f"The paper preset has no such option: {error}.") from None
-        base = predictor or fit_predictor(train, val, "paper", seed, progress)
+        check_estimator(estimator)
+        knobs = read_options(PaperOptions, options)
+        base = predictor or fit_predictor(
+            train, val, "paper", seed, progress, class_weight=knobs.class_weight
+        )
         targets = LossTargets(train, base.members, base.fold, ("cross-entropy",))
         scale = break_even_weight(targets, train)
         worth = slot_worth(targets, train) if knobs.guided else np.zeros(train.recorded.shape[1:])
@@ -170,6 +140,8 @@ class PaperPlanner(Planner):
         net = AmortizedMLPEstimator(
             hidden=getattr(base.members[0], "hidden", 10),
             joint_weight=knobs.joint_weight,
+            fine_tune=knobs.fine_tune,
+            pin_stopping=knobs.pin_stopping,
             reduction=knobs.loss_reduction,
             seed=seed,
         )
@@ -192,6 +164,7 @@ class PaperPlanner(Planner):
                 n_top_plans=self.options.n_top_plans,
                 similarity_scale=self.options.similarity_scale,
                 margin=self.options.margin,
+                weighting=self.options.weighting,
                 reduction=self.options.loss_reduction,
                 n_candidates=100,
                 training=TrainingConfig(
@@ -218,6 +191,8 @@ class PaperPlanner(Planner):
             embedding=embedding,
             predictor=first,
             n_neighbors=self.options.n_neighbors,
+            radius=self.options.radius,
+            kernel=self.options.kernel,
         )
         return ContrastiveEstimator(bank, targets, reduction=self.options.loss_reduction)
 
@@ -263,8 +238,7 @@ class PaperPlanner(Planner):
             weight: restore_retrieval(base, *take_part(config, arrays, f"contrastive{i}"))
             for i, weight in enumerate(config["weights"])
         }
-        raw = config["options"]
-        options = PaperOptions(**{**raw, "embedding_weights": tuple(raw["embedding_weights"])})
+        options = PaperOptions(**config["options"])
         return cls(
             config["estimator"],
             options,
