@@ -153,8 +153,8 @@ class NeighborBank:
     def _remember(self, key: bytes, compute: Callable[[], Tensor]) -> Tensor:
         """Compute once; the most recently used results are kept."""
         if key not in self._cache:
-            value = compute()
-            self._cache[key] = value
+            # A copy: a view would keep the whole computation it was cut from.
+            self._cache[key] = compute().clone()
             if len(self._cache) > _CACHED:
                 self._cache.popitem(last=False)
         self._cache.move_to_end(key)
