@@ -74,7 +74,7 @@ def audit(
     budget: float | NDArray[np.float64] | None = None,
     availability: Availability = "on-arrival",
     charge_missing: bool = False,
-    n_cuts: int = 6,
+    n_cuts: int = 64,
 ) -> AuditReport:
     """Verify on a sample of `cohort` that `policy` neither peeks nor breaks a rule.
 
@@ -86,7 +86,7 @@ def audit(
         budget: As in the roll-out to be published; so are `availability` and `charge_missing`.
         availability: See `nocta.evaluation.rollout`.
         charge_missing: See `nocta.evaluation.rollout`.
-        n_cuts: At how many slots the future is cut off, spread over the visits.
+        n_cuts: At how many slots the future is cut off: every one, up to so many.
 
     Raises:
         LeakageError: Something changed that must not, or the policy holds the cohort itself.
@@ -117,7 +117,7 @@ def audit(
 
 
 def audit_factory(
-    make_policy: MakePolicy, cohort: Cohort, terms: Terms, *, seed: int = 0, n_cuts: int = 6
+    make_policy: MakePolicy, cohort: Cohort, terms: Terms, *, seed: int = 0, n_cuts: int = 64
 ) -> AuditReport:
     """The same for a policy that is built anew for every world it is rolled out in.
 
@@ -127,7 +127,7 @@ def audit_factory(
         cohort: The real world, all of it.
         terms: Budget and availability rule.
         seed: Decides the changes and the policy's own randomness.
-        n_cuts: At how many slots the future is cut off.
+        n_cuts: At how many slots the future is cut off: every one, up to so many.
     """
     started = clock.perf_counter()
     policy = make_policy(cohort)

@@ -37,7 +37,7 @@ def check_policy(
     budget_shares: Sequence[float | None] = (None, 0.4, 0.0),
     availabilities: Sequence[Availability] = ("on-arrival", "known"),
     seed: int = 0,
-    n_cuts: int = 8,
+    n_cuts: int = 64,
     n_alone: int = 6,
 ) -> None:
     """Verify the invariants of `docs/explanation/leakage.md` for one policy.
