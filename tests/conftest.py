@@ -27,9 +27,9 @@ def tiny_predictor(tiny_parts: Parts) -> CrossFittedPredictor:
 
     train, val, _ = tiny_parts
     fold = np.arange(len(train)) % 2
-    training = TrainingConfig(epochs=12, batch_size=16)
+    training = TrainingConfig(epochs=30, batch_size=16, learning_rate=1e-2)
     members = [
-        RecurrentPredictor(hidden=12, dropout=0.1, training=training, seed=i).fit(
+        RecurrentPredictor(hidden=16, dropout=0.1, training=training, seed=i).fit(
             train.subset(np.flatnonzero(fold != i)), val
         )
         for i in range(2)

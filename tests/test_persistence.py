@@ -18,7 +18,7 @@ from nocta.predictors.cross_fitted import CrossFittedPredictor
 from nocta.predictors.mlp import MLPPredictor
 from nocta.predictors.training import TrainingConfig
 from nocta.testing import RunningMeanPredictor
-from small_models import ESTIMATORS, Parts
+from small_models import ESTIMATORS, WEIGHT, Parts
 
 
 @pytest.fixture
@@ -43,12 +43,12 @@ def test_a_loaded_model_acts_the_same_to_the_bit(
     model, test = tiny_models[estimator], tiny_parts[2]
     model.save(tmp_path / "m")
     again = nocta.load(tmp_path / "m")
-    for weight in (0.0, 0.05, 0.3):
+    for weight in (0.0, WEIGHT, 0.05):
         before, after = model.rollout(test, weight), again.rollout(test, weight)
         np.testing.assert_array_equal(before.history.requested, after.history.requested)
         np.testing.assert_array_equal(before.probabilities, after.probabilities)
     history = History.empty(model.catalog_, test.context[:1])
-    assert model.decide(history, 0.05) == again.decide(history, 0.05)
+    assert model.decide(history, WEIGHT) == again.decide(history, WEIGHT)
 
 
 def test_a_loaded_model_knows_what_it_was_fitted_with(

@@ -1,0 +1,138 @@
+"""`nocta evaluate` judges a saved model on subjects it was kept from."""
+
+from __future__ import annotations
+
+import csv
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+import nocta
+from nocta.cli.app import app
+from nocta.experiments.results import COLUMNS
+
+
+def invoke(*args: object) -> tuple[int, str]:
+    found = CliRunner().invoke(app, [str(a) for a in args])
+    return found.exit_code, " ".join(found.output.split())
+
+
+def rows(path: Path) -> list[dict[str, str]]:
+    with path.open(encoding="utf-8", newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def test_the_models_own_weights_on_its_test_subjects(
+    fitted_model: Path, small_clinic: Path, tmp_path: Path
+) -> None:
+    out, figure = tmp_path / "r.csv", tmp_path / "f.png"
+    status, shown = invoke(
+        "evaluate", fitted_model, small_clinic, "--out", out, "--figure", figure, "--quiet"
+    )
+    assert status == 0, shown
+    record = nocta.load(fitted_model).record_
+    found = rows(out)
+    assert tuple(found[0]) == COLUMNS
+    assert [float(r["cost_weight"]) for r in found] == pytest.approx(record["cost_weights"])
+    assert {r["split"] for r in found} == {"test"}
+    assert {int(r["n_subjects"]) for r in found} == {record["n_test"]}
+    assert {r["method"] for r in found} == {"nocta-amortized"}
+    assert f"{record['n_test']} subjects kept aside" in shown
+    assert "No leak found" in shown
+    assert figure.stat().st_size > 1000
+
+
+def test_rows_are_what_the_model_does(
+    fitted_model: Path, small_clinic: Path, tmp_path: Path
+) -> None:
+    out = tmp_path / "r.csv"
+    args = ["--cost-weights", "0.001,0.01", "--out", out, "--quiet"]
+    status, shown = invoke("evaluate", fitted_model, small_clinic, *args)
+    assert status == 0, shown
+    model = nocta.load(fitted_model)
+    cohort = nocta.Cohort.from_table(small_clinic, model.schema_)
+    test = cohort.split((0.7, 0.15, 0.15), seed=0)[2]
+    found = rows(out)
+    assert [r["cost_weight"] for r in found] == ["0.01", "0.001"]
+    for row in found:
+        done = model.rollout(test, float(row["cost_weight"]))
+        assert float(row["cost"]) == pytest.approx(done.cost)
+        assert float(row["accuracy"]) == pytest.approx(done.summary()["accuracy"])
+
+
+def test_budgets_and_weights_make_pairs(
+    fitted_model: Path, small_clinic: Path, tmp_path: Path
+) -> None:
+    out = tmp_path / "r.csv"
+    args = ["--budgets", "30,10", "--cost-weights", "0,0.01", "--out", out, "--quiet"]
+    assert invoke("evaluate", fitted_model, small_clinic, *args)[0] == 0
+    found = [(float(r["budget"]), float(r["cost_weight"])) for r in rows(out)]
+    assert found == [(10, 0.01), (10, 0), (30, 0.01), (30, 0)]
+    assert all(float(r["cost"]) <= float(r["budget"]) for r in rows(out))
+
+
+def test_fewer_points_keep_both_ends(
+    fitted_model: Path, small_clinic: Path, tmp_path: Path
+) -> None:
+    out = tmp_path / "r.csv"
+    args = ["--points", 2, "--availability", "known", "--out", out, "--quiet"]
+    assert invoke("evaluate", fitted_model, small_clinic, *args)[0] == 0
+    kept = nocta.load(fitted_model).record_["cost_weights"]
+    found = rows(out)
+    assert [float(r["cost_weight"]) for r in found] == pytest.approx([kept[0], kept[-1]])
+    assert {r["availability"] for r in found} == {"known"}
+
+
+def test_other_data_are_used_whole_and_have_no_test_part(
+    fitted_model: Path, small_clinic: Path, tmp_path: Path
+) -> None:
+    head, *lines = small_clinic.read_text("utf-8").splitlines()
+    other = tmp_path / "other.csv"
+    few = [line for line in lines if line.startswith("P00")]
+    other.write_text("\n".join([head, *(f"X{line[1:]}" for line in few)]) + "\n", "utf-8")
+    out = tmp_path / "r.csv"
+    args = ["--out", out, "--quiet", "--cost-weights", "0.005"]
+    status, shown = invoke("evaluate", fitted_model, other, *args, "--part", "test")
+    assert status == 2
+    assert "is not what the model was fitted on" in shown
+    status, shown = invoke("evaluate", fitted_model, other, *args)
+    assert status == 0, shown
+    assert {r["split"] for r in rows(out)} == {"all"}
+    assert rows(out)[0]["n_subjects"] == "9"
+
+
+def test_all_subjects_of_its_own_data_come_with_a_warning(
+    fitted_model: Path, small_clinic: Path, tmp_path: Path
+) -> None:
+    args = ["--out", tmp_path / "r.csv", "--quiet", "--cost-weights", "0.02", "--part", "all"]
+    status, shown = invoke("evaluate", fitted_model, small_clinic, *args)
+    assert status == 0
+    assert "too good to be true" in shown
+    assert rows(tmp_path / "r.csv")[0]["n_subjects"] == "70"
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (["--part", "train"], "use 'test' or 'all'"),
+        (["--cost-weights", "x"], "not a list of numbers"),
+        (["--figure", "f.txt"], "end its name in .png"),
+    ],
+)
+def test_impossible_options_are_refused(
+    options: list[str], said: str, fitted_model: Path, small_clinic: Path, tmp_path: Path
+) -> None:
+    args = ["--out", tmp_path / "r.csv", "--quiet", *options]
+    status, shown = invoke("evaluate", fitted_model, small_clinic, *args)
+    assert status == 2
+    assert said in shown
+    assert not (tmp_path / "r.csv").exists()
+
+
+def test_data_of_another_study_are_refused(fitted_model: Path, tmp_path: Path) -> None:
+    args = ["--out", tmp_path / "r.csv", "--quiet"]
+    status, shown = invoke("evaluate", fitted_model, "synthetic", *args)
+    assert status == 2
+    assert "The data do not fit the model" in shown
+    assert "features: the model has drinks_per_week" in shown

@@ -1,0 +1,187 @@
+"""`nocta fit` writes a whole model, keeps its test subjects apart, and survives a kill."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+import nocta
+from nocta.cli.app import app
+from nocta.cohort.cohort import Cohort
+from nocta.experiments import fit_run
+from nocta.model import NOCTA
+from nocta.persistence import ARRAYS, PARTIAL, read_manifest
+
+QUICK = ["--quick", "--quiet"]
+
+
+def invoke(*args: object) -> tuple[int, str]:
+    found = CliRunner().invoke(app, [str(a) for a in args])
+    return found.exit_code, " ".join(found.output.split())
+
+
+def test_the_folder_holds_a_model_a_card_and_a_log(fitted_output: tuple[Path, str]) -> None:
+    out, shown = fitted_output
+    assert sorted(p.name for p in out.iterdir()) == [ARRAYS, "card.md", "log.json", "manifest.json"]
+    assert "kept aside for testing" in shown
+    assert "best at epoch" in shown
+    assert f"nocta plan {out}"[:20] in shown
+    stages = json.loads((out / "log.json").read_text("utf-8"))["stages"]
+    assert [s["stage"] for s in stages] == ["predictor", "estimator", "operating points"]
+    assert len(stages[0]["runs"][0]["validation_losses"]) > 0
+
+
+def test_the_manifest_says_how_the_model_was_made(fitted_model: Path) -> None:
+    manifest = read_manifest(fitted_model)
+    record = manifest["record"]
+    assert record["dataset"] == "clinic"
+    assert record["n_train"] + record["n_val"] + record["n_test"] == 70
+    assert record["request"]["seed"] == manifest["seed"] == 0
+    assert 1 <= len(record["cost_weights"]) <= 4
+    costs = [point["cost"] for point in record["validation"]]
+    assert costs == sorted(costs)
+    assert manifest["schema"]["features"]["elastography"]["columns"] == ["stiffness", "attenuation"]
+    assert next(iter(manifest["schema"]["features"])) == "drinks_per_week"
+
+
+def test_the_card_names_data_costs_limits_and_privacy(fitted_model: Path) -> None:
+    card = (fitted_model / "card.md").read_text("utf-8")
+    for said in (
+        "A rehearsal",
+        "never used",
+        "split by subject with seed 0",
+        "| elastography | stiffness, attenuation | $60.00 |",
+        "blood: $10.00",
+        "no subject's data",
+        "not a medical device",
+    ):
+        assert said in card
+
+
+def test_test_subjects_are_never_touched(
+    small_clinic: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fitted_model: Path
+) -> None:
+    """Fitting anew on data whose test subjects are nonsense gives the same arrays."""
+    request = fit_run.FitRequest(
+        fit_run.DataSource(str(small_clinic), str(small_clinic.with_name("clinic.schema.toml"))),
+        quick=True,
+    )
+    cohort, _, _, test = request.parts()
+    load = fit_run.DataSource.load
+
+    def spoilt(self: fit_run.DataSource, seed: int) -> Cohort:
+        found = load(self, seed)
+        found.values[[s in set(test.subjects) for s in found.subjects]] *= -7.0
+        return found
+
+    monkeypatch.setattr(fit_run.DataSource, "load", spoilt)
+    fit_run.fit_to_folder(request, tmp_path / "m")
+    from nocta.experiments.setup import _read
+
+    _read.cache_clear()  # the spoilt cohort must not reach other tests
+    assert (tmp_path / "m" / ARRAYS).read_bytes() == (fitted_model / ARRAYS).read_bytes()
+    assert len(cohort) == 70
+
+
+def test_a_stopped_fit_goes_on_without_doing_stages_again(
+    small_clinic: Path, fitted_model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    out = tmp_path / "m"
+
+    def killed(*args: Any, **options: Any) -> NOCTA:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(NOCTA, "fit", killed)
+        status, shown = invoke("fit", small_clinic, "--out", out, *QUICK)
+    assert status == 130
+    assert "go on with --resume" in shown
+    assert [p.name for p in out.iterdir()] == [PARTIAL]
+
+    status, shown = invoke("fit", small_clinic, "--out", out, *QUICK)
+    assert status == 2
+    assert "unfinished fit; go on with --resume" in shown
+    status, shown = invoke("plan", out, small_clinic)
+    assert status == 2
+    assert "continue it with --resume" in shown
+    status, shown = invoke("fit", small_clinic, "--out", out, "--resume", "--seed", 1, *QUICK)
+    assert status == 2
+    assert "seed is 0 there and 1 here" in shown
+
+    with monkeypatch.context() as patch:
+        patch.setattr(fit_run, "fit_predictor", killed)  # must not be called again
+        status, shown = invoke("fit", small_clinic, "--out", out, "--resume", *QUICK)
+    assert status == 0, shown
+    assert "predictor: kept from before." in shown
+    assert (out / ARRAYS).read_bytes() == (fitted_model / ARRAYS).read_bytes()
+    assert not (out / PARTIAL).exists()
+
+
+def test_a_kill_after_the_estimator_keeps_it(
+    small_clinic: Path, fitted_model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    out = tmp_path / "m"
+    (out / PARTIAL).mkdir(parents=True)
+    record = nocta.load(fitted_model).record_
+    (out / PARTIAL / "request.json").write_text(json.dumps(record["request"]))
+    shutil.copytree(fitted_model, out / PARTIAL / "model")
+    from nocta.persistence import save_predictor
+
+    save_predictor(nocta.load(fitted_model).planner_.predictor, out / PARTIAL / "predictor")
+    stages = json.loads((fitted_model / "log.json").read_text("utf-8"))["stages"][:2]
+    (out / PARTIAL / "stages.json").write_text(json.dumps(stages))
+
+    def never(*args: Any, **options: Any) -> NOCTA:
+        raise AssertionError("fitted again")
+
+    monkeypatch.setattr(NOCTA, "fit", never)
+    status, shown = invoke("fit", small_clinic, "--out", out, "--resume", *QUICK)
+    assert status == 0, shown
+    assert "estimator: kept from before." in shown
+    again, first = nocta.load(out).record_, record
+    assert again["cost_weights"] == first["cost_weights"]
+    assert again["fit_seconds"] == first["fit_seconds"]
+
+
+def test_a_finished_model_is_not_overwritten(small_clinic: Path, fitted_model: Path) -> None:
+    before = (fitted_model / "manifest.json").read_bytes()
+    status, shown = invoke("fit", small_clinic, "--out", fitted_model, *QUICK)
+    assert status == 2
+    assert "holds a model already; replace it with --force" in shown
+    status, shown = invoke("fit", small_clinic, "--out", fitted_model, "--resume", *QUICK)
+    assert status == 0
+    assert "finished already" in shown
+    assert (fitted_model / "manifest.json").read_bytes() == before
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (["--method", "static"], "cannot be saved as a model"),
+        (["--method", "nocta-amortised"], "Did you mean 'nocta-amortized'?"),
+        (["--preset", "papr"], "use 'default' or 'paper'"),
+        (["--fractions", "a,b"], "not a list of numbers"),
+        (["--fractions", ".5,.6,.1"], "sum to 1"),
+        (["--split-column", "hospital"], "hospital"),
+    ],
+)
+def test_impossible_options_are_refused(
+    options: list[str], said: str, small_clinic: Path, tmp_path: Path
+) -> None:
+    status, shown = invoke("fit", small_clinic, "--out", tmp_path / "m", *options, *QUICK)
+    assert status == 2
+    assert said in shown
+    assert not (tmp_path / "m").exists()
+
+
+def test_a_folder_of_other_things_is_left_alone(small_clinic: Path, tmp_path: Path) -> None:
+    (tmp_path / "notes.txt").write_text("mine")
+    status, shown = invoke("fit", small_clinic, "--out", tmp_path, "--force", *QUICK)
+    assert status == 2
+    assert "holds no model" in shown
+    assert [p.name for p in tmp_path.iterdir()] == ["notes.txt"]

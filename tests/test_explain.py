@@ -1,0 +1,138 @@
+"""Why this test, now: numbers that belong together, and words for them."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+from nocta.cohort.history import History
+from nocta.exceptions import ConfigError
+from nocta.explain import Recommendation
+from nocta.model import NOCTA
+from small_models import ESTIMATORS, WEIGHT, Parts
+
+
+@pytest.fixture
+def newcomer(tiny_parts: Parts) -> History:
+    return History.empty(tiny_parts[2].catalog, tiny_parts[2].context[:1])
+
+
+def seen_until(parts: Parts, time: int, row: int = 0) -> History:
+    cohort = parts[2].subset(np.array([row]))
+    asked = np.zeros(cohort.recorded.shape, dtype=bool)
+    asked[:, : time + 1, 0] = True
+    return History.of(cohort, asked)
+
+
+@pytest.mark.parametrize("name", ESTIMATORS)
+def test_the_recommendation_is_the_first_part_of_its_plan(
+    name: str, tiny_models: dict[str, NOCTA], newcomer: History
+) -> None:
+    found = tiny_models[name].decide(newcomer, WEIGHT)
+    assert not found.stop
+    assert found.time == min(found.plan.visits)
+    assert found.features == found.plan.visits[found.time]
+    assert 0 < found.cost <= found.plan.cost
+    assert sum(found.prediction) == pytest.approx(1.0, abs=1e-5)
+
+
+def test_the_plan_is_worth_its_cost(tiny_models: dict[str, NOCTA], newcomer: History) -> None:
+    found = tiny_models["amortized"].decide(newcomer, WEIGHT)
+    assert found.plan.objective < found.stopping.objective
+    assert found.plan.expected_loss < found.stopping.expected_loss
+    assert found.stopping.visits == {}
+    assert found.stopping.cost == 0.0
+    assert found.stopping.expected_loss == found.stopping.objective
+
+
+def test_loss_and_charge_are_told_apart(tiny_models: dict[str, NOCTA], newcomer: History) -> None:
+    model = tiny_models["amortized"]
+    cheap, dear = model.decide(newcomer, 0.0), model.decide(newcomer, WEIGHT)
+    assert cheap.plan.objective == pytest.approx(cheap.plan.expected_loss)
+    charge = (dear.plan.objective - dear.plan.expected_loss) / WEIGHT
+    assert 0 < charge <= dear.plan.cost + 1e-3  # what is not recorded is not charged
+
+
+def test_the_runner_up_is_another_plan_and_no_better(
+    tiny_models: dict[str, NOCTA], newcomer: History
+) -> None:
+    found = tiny_models["amortized"].decide(newcomer, WEIGHT)
+    assert found.runner_up is not None
+    assert found.runner_up.visits != found.plan.visits
+    assert found.runner_up.objective >= found.plan.objective
+
+
+@pytest.mark.parametrize("budget", [0.0, 1.5, 3.0])
+def test_nothing_proposed_is_over_the_budget(
+    budget: float, tiny_models: dict[str, NOCTA], newcomer: History
+) -> None:
+    found = tiny_models["amortized"].decide(newcomer, 0.0, remaining=budget)
+    assert found.cost <= found.plan.cost <= budget
+    assert found.stop == (budget == 0.0)
+    if found.runner_up is not None:
+        assert found.runner_up.cost <= budget
+
+
+def test_it_stops_when_nothing_is_worth_its_cost(
+    tiny_models: dict[str, NOCTA], newcomer: History
+) -> None:
+    found = tiny_models["amortized"].decide(newcomer, 1e6)
+    assert found == Recommendation(
+        stop=True,
+        time=None,
+        features=[],
+        cost=0.0,
+        plan=found.plan,
+        stopping=found.stopping,
+        runner_up=found.runner_up,
+        prediction=found.prediction,
+        cost_weight=1e6,
+    )
+    assert found.plan == found.stopping
+
+
+def test_time_is_the_last_visit_with_anything_asked_for(
+    tiny_models: dict[str, NOCTA], tiny_parts: Parts
+) -> None:
+    model = tiny_models["amortized"]
+    history = seen_until(tiny_parts, 1)
+    assert model.decide(history, 0.0) == model.decide(history, 0.0, time=1)
+    found = model.decide(history, 0.0, time=2)
+    assert found.time == 3
+
+
+def test_what_came_after_the_time_is_forgotten(
+    tiny_models: dict[str, NOCTA], tiny_parts: Parts
+) -> None:
+    model = tiny_models["amortized"]
+    assert model.decide(seen_until(tiny_parts, 3), 0.0, time=0) == model.decide(
+        seen_until(tiny_parts, 0), 0.0, time=0
+    )
+
+
+def test_after_the_last_visit_there_is_nothing_to_decide(
+    tiny_models: dict[str, NOCTA], tiny_parts: Parts
+) -> None:
+    found = tiny_models["amortized"].decide(seen_until(tiny_parts, 3), 0.0)
+    assert found.stop
+    assert found.runner_up is None
+    assert sum(found.prediction) == pytest.approx(1.0, abs=1e-5)
+
+
+def test_it_is_for_one_subject_at_a_time_that_exists(
+    tiny_models: dict[str, NOCTA], tiny_parts: Parts, newcomer: History
+) -> None:
+    model = tiny_models["amortized"]
+    with pytest.raises(ConfigError, match="the history has 3"):
+        model.decide(History.empty(tiny_parts[2].catalog, tiny_parts[2].context[:3]))
+    with pytest.raises(ConfigError, match="slots run from 0 to 3"):
+        model.decide(newcomer, time=4)
+
+
+def test_it_can_be_written_as_json(tiny_models: dict[str, NOCTA], newcomer: History) -> None:
+    found = tiny_models["amortized"].decide(newcomer, WEIGHT).to_dict()
+    again = json.loads(json.dumps(found))
+    assert again["features"] == found["features"]
+    assert again["plan"]["cost"] == found["plan"]["cost"]
