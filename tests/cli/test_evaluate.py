@@ -136,3 +136,16 @@ def test_data_of_another_study_are_refused(fitted_model: Path, tmp_path: Path) -
     assert status == 2
     assert "The data do not fit the model" in shown
     assert "features: the model has drinks_per_week" in shown
+
+
+def test_other_prices_keep_the_test_subjects(
+    fitted_model: Path, small_clinic: Path, tmp_path: Path
+) -> None:
+    text = small_clinic.with_name("clinic.schema.toml").read_text("utf-8")
+    dearer = tmp_path / "dearer.toml"
+    dearer.write_text(text.replace("cost = 60.0", "cost = 6000.0"), "utf-8")
+    args = ["--out", tmp_path / "r.csv", "--quiet", "--cost-weights", "0.001"]
+    assert invoke("evaluate", fitted_model, small_clinic, *args, "--schema", dearer)[0] == 0
+    (row,) = rows(tmp_path / "r.csv")
+    assert row["split"] == "test"
+    assert float(row["cost"]) < 6000
