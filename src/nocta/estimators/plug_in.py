@@ -11,8 +11,9 @@ from nocta.estimators.targets import LossTargets
 from nocta.objective import LossReduction, loss_to_go, losses_at_times
 from nocta.predictors.mlp import MLPPredictor
 
-#: Rows (subject, plan) that are scored at once; bounds memory.
-_ROWS = 32768
+#: Rows (subject, plan) scored at once: few enough to stay in cache, and to leave no large holes
+#: between what retrieval keeps.
+_ROWS = 4096
 
 
 def plan_losses(
