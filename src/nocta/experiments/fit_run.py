@@ -183,7 +183,7 @@ def operating_points(
     model: NOCTA, val: Cohort, n_points: int, *, quick: bool = False
 ) -> list[dict[str, float]]:
     """Cost weights spread over cost on validation, cheapest first, and what they give there."""
-    n_subjects = 60 if quick else 300
+    n_subjects = 60 if quick else None
     weights = model.suggest_cost_weights(val, min(n_points, 4) if quick else n_points, n_subjects)
     out = []
     for weight in weights:

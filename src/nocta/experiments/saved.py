@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
@@ -71,8 +71,9 @@ def subjects_to_judge(
         cohort = Cohort.from_table(Path(data), model.schema_ if schema is None else schema)
     else:
         cohort = source.load(request["seed"])
-    same = data_fingerprint(cohort) == request["data_hash"]
     model.check_fits(cohort)
+    # At other prices they are still the same subjects.
+    same = data_fingerprint(cohort.with_catalog(model.catalog_)) == request["data_hash"]
     if part == "test" and not same:
         raise ConfigError(
             f"'{data}' is not what the model was fitted on, so it has no test part for it. Use "
@@ -82,8 +83,6 @@ def subjects_to_judge(
     if same and part != "all":
         test = source.split(cohort, request["seed"])[2]
         return Judged(test, "test", f"{len(test)} subjects kept aside when the model was fitted")
-    # Prices the model does not plan with would break budgets.
-    cohort = replace(cohort, catalog=model.catalog_)
     warning = (
         "all subjects, most of which the model was fitted on: too good to be true"
         if same
