@@ -36,9 +36,25 @@ def test_one_network_is_enough_where_it_does_not_overfit(
     short: list[RecurrentPredictor], tiny_parts: Parts, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(fitting, "OVERFIT", np.inf)
+    monkeypatch.setattr(fitting, "_SMALL", 0)
     found = fit_predictor(tiny_parts[0], tiny_parts[1])
     assert len(found.members) == len(short) == 1
     assert not found.fold.any()
+
+
+@pytest.mark.parametrize(("clearly_better", "n_members"), [(0.0, 5), (np.inf, 1)])
+def test_with_few_subjects_dropout_is_the_rule_unless_far_behind(
+    short: list[RecurrentPredictor],
+    tiny_parts: Parts,
+    monkeypatch: pytest.MonkeyPatch,
+    clearly_better: float,
+    n_members: int,
+) -> None:
+    monkeypatch.setattr(fitting, "OVERFIT", np.inf)
+    monkeypatch.setattr(fitting, "CLEARLY_BETTER", clearly_better)
+    found = fit_predictor(tiny_parts[0], tiny_parts[1])
+    assert len(found.members) == n_members
+    assert (found.members[0].dropout > 0) == (n_members > 1)
 
 
 def test_where_it_overfits_everybody_is_judged_by_a_stranger(
@@ -57,7 +73,7 @@ def test_where_it_overfits_everybody_is_judged_by_a_stranger(
     found = fit_predictor(train, val)
     n_folds = len(found.members)
     assert n_folds == 5
-    assert len(short) == 4  # the first, and three other sizes
+    assert len(short) == 2  # without dropout and with
     for member, subjects in enumerate(seen[-n_folds:]):
         judged = train.subjects[found.fold == member]
         assert len(judged)

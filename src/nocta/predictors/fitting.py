@@ -1,8 +1,9 @@
 """The predictor of a cohort without choosing sizes: capacity follows the data.
 
 A first network is fitted. Where it does worse on validation than on its own training subjects it
-has learned them by heart: then a small grid of sizes and dropout is tried on validation, the best
-is fitted once per fold, and each training subject's losses come from a network that never saw it.
+has learned them by heart: then it is held against one with dropout, the better is fitted once per
+fold, and each training subject's losses come from a network that never saw it. With few subjects
+validation is a matter of luck, so the careful way is taken unless the other is far ahead.
 """
 
 from __future__ import annotations
@@ -28,6 +29,8 @@ from nocta.predictors.training import TrainingConfig
 Preset = Literal["default", "paper"]
 #: Validation loss above this multiple of the training loss counts as learning by heart.
 OVERFIT = 1.02
+#: With few subjects, a network without dropout must have at most this multiple of the loss.
+CLEARLY_BETTER = 0.9
 _STEPS = 4400
 _SMALL = 2000
 _QUICK_EPOCHS = 60
@@ -71,9 +74,17 @@ def fit_predictor(
     if quick:
         first.training = replace(first.training, epochs=_QUICK_EPOCHS)
     first.fit(train, val, progress=progress)
-    if quick or random_mask_loss(first, val) <= OVERFIT * random_mask_loss(first, train):
+    by_heart = random_mask_loss(first, val) > OVERFIT * random_mask_loss(first, train)
+    small = len(train) < _SMALL
+    if quick or not (by_heart or small):
         return CrossFittedPredictor([first], nobody, expected)
-    best = _best_size(first, train, val, seed, progress)
+    careful = _candidate(train, first.hidden, 0.4 if small else 0.3, seed)
+    careful.class_weight = class_weight
+    careful.fit(train, val, progress=progress)
+    to_beat = random_mask_loss(careful, val) * (CLEARLY_BETTER if small else 1.0)
+    best = first if random_mask_loss(first, val) < to_beat else careful
+    if best is first and not by_heart:
+        return CrossFittedPredictor([first], nobody, expected)
     members, fold = _cross_fit(best, train, val, seed, progress)
     return CrossFittedPredictor(members, fold, expected)
 
@@ -100,19 +111,6 @@ def _candidate(train: Cohort, hidden: int, dropout: float, seed: int) -> Recurre
         patience=12,
     )
     return RecurrentPredictor(hidden=hidden, dropout=dropout, training=training, seed=seed)
-
-
-def _best_size(
-    first: RecurrentPredictor, train: Cohort, val: Cohort, seed: int, progress: bool
-) -> RecurrentPredictor:
-    """The size with the least validation loss."""
-    sizes = [(64, 0.3)] if len(train) >= _SMALL else [(16, 0.2), (32, 0.4), (64, 0.5)]
-    tried = [first]
-    for hidden, dropout in sizes:
-        candidate = _candidate(train, hidden, dropout, seed)
-        candidate.class_weight = first.class_weight
-        tried.append(candidate.fit(train, val, progress=progress))
-    return min(tried, key=lambda p: random_mask_loss(p, val))
 
 
 def _cross_fit(
