@@ -22,13 +22,15 @@ class PlanSummary:
     Args:
         visits: For each slot of the plan, what is acquired there.
         cost: List price of the whole plan, fees included.
+        expected_charge: What it is expected to cost in the end: what turns out not to be
+            available is not charged.
         expected_loss: Expected loss over the remaining times if it is carried out.
-        objective: Expected loss plus weighted expected charge, by which plans are ranked. What
-            turns out not to be available is not charged, so that is at most `cost`.
+        objective: Expected loss plus weighted expected charge, by which plans are ranked.
     """
 
     visits: dict[int, list[str]]
     cost: float
+    expected_charge: float
     expected_loss: float
     objective: float
 
@@ -96,15 +98,16 @@ def recommend(
     weight = float(policy.cost_weight)
     proba = policy.predict_proba(observation.history)[0, max(now, 0)]
     if now == catalog.n_times - 1:
-        over = PlanSummary({}, 0.0, 0.0, 0.0)
+        over = PlanSummary({}, 0.0, 0.0, 0.0, 0.0)
         return Recommendation(True, None, [], 0.0, over, over, None, proba.tolist(), weight)
     found = policy.best_plans(observation)
     summaries = [
-        summarize_plan(plan, float(loss), float(score), catalog)
+        summarize_plan(plan, float(loss), float(score), catalog, weight)
         for plan, loss, score in zip(found.plans[0], found.losses[0], found.scores[0], strict=True)
     ]
     alone = np.zeros_like(found.plans[0, 0])
-    stopping = summarize_plan(alone, float(found.stopping[0]), float(found.stopping[0]), catalog)
+    if_stopping = float(found.stopping[0])
+    stopping = summarize_plan(alone, if_stopping, if_stopping, catalog, weight)
     best = summaries[0]
     first = min(best.visits, default=None)
     if first is not None:
@@ -123,15 +126,20 @@ def recommend(
 
 
 def summarize_plan(
-    plan: NDArray[np.bool_], expected_loss: float, objective: float, catalog: Catalog
+    plan: NDArray[np.bool_],
+    expected_loss: float,
+    objective: float,
+    catalog: Catalog,
+    cost_weight: float,
 ) -> PlanSummary:
     """A plan `(L, M)` with names instead of positions."""
     cost = float(catalog.cost_of(plan))
+    charge = (objective - expected_loss) / cost_weight if cost_weight > 0 else cost
     visits = {
         int(t): [catalog.names[m] for m in np.flatnonzero(plan[t])]
         for t in np.flatnonzero(plan.any(axis=1))
     }
-    return PlanSummary(visits, cost, expected_loss, objective)
+    return PlanSummary(visits, cost, charge, expected_loss, objective)
 
 
 def _latest(history: History) -> int:

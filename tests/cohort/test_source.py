@@ -25,7 +25,7 @@ def problem_of(path: Path) -> str:
         ("t.csv", b"PAR1" + bytes(40), "is a Parquet file. Name it .parquet"),
         ("t.csv", b"PK\x03\x04" + bytes(40), "an Excel workbook or zip archive"),
         ("t.csv", b"\xd0\xcf\x11\xe0" + bytes(40), "an old Excel workbook"),
-        ("t.csv", gzip.compress(b"a,b\n1,2\n"), "a gzip file. Name it .csv.gz"),
+        ("t.csv", gzip.compress(b"a,b\n1,2\n", mtime=0), "a gzip file. Name it .csv.gz"),
         ("t.csv", b"<!DOCTYPE html><html>", "a web page. Log in"),
         ("t.csv", b'{"a": [1, 2]}', "JSON"),
         ("t.csv", b"a,b\n1,\x00\x01\x02\n", "is binary"),

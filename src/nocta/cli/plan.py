@@ -157,7 +157,7 @@ def _plans(model: NOCTA, found: Recommendation) -> Table:
     from rich.table import Table
 
     table = Table(box=SIMPLE_HEAD)
-    for name in ("", "plan", "cost", "expected loss", "loss + cost"):
+    for name in ("", "plan", "price", "expected charge", "expected loss", "objective"):
         table.add_column(name, justify="right" if name not in ("", "plan") else "left")
 
     def add(name: str, summary: PlanSummary) -> None:
@@ -168,6 +168,7 @@ def _plans(model: NOCTA, found: Recommendation) -> Table:
             name,
             _escaped("\n".join(lines)) or "nothing more",
             _money(model, summary.cost),
+            _money(model, summary.expected_charge),
             f"{summary.expected_loss:.3f}",
             f"{summary.objective:.3f}",
         )
@@ -184,7 +185,9 @@ def _plans(model: NOCTA, found: Recommendation) -> Table:
     )
     over = "mean" if getattr(options, "loss_reduction", "sum") == "mean" else "sum"
     table.caption = f"Loss: {kind}, {over} over the visits to come. Only the first line of a plan "
-    table.caption += "is carried out, then it is made anew."
+    table.caption += "is carried out, then it is made anew. What turns out not to be available is "
+    table.caption += "not charged, so the expected charge is below the price; the objective is the "
+    table.caption += "expected loss plus the cost weight times the expected charge."
     table.caption_justify = "left"
     return table
 

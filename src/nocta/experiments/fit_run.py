@@ -126,7 +126,8 @@ def fit_to_folder(
     stages = Stages(out / persistence.PARTIAL, say)
     say(
         f"{cohort.name}: {len(train)} subjects to learn from, {len(val)} to choose on; "
-        f"{len(test)} kept aside for testing."
+        f"{len(test)} kept aside for testing"
+        + (" (a rehearsal: some are left out)." if request.quick else ".")
     )
 
     given = request.options or {}
