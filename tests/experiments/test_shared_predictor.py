@@ -90,10 +90,13 @@ def test_the_predictor_is_that_of_the_preset_and_never_sees_test_subjects(
     learned: Setup, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     given: list[Any] = []
-    monkeypatch.setattr("nocta.predictors.fitting.fit_predictor", lambda *args: given.extend(args))
-    shared.fit_predictor(replace(learned, preset="paper"), 3)
-    train, val, preset, seed = given
-    assert (preset, seed) == ("paper", 3)
+    monkeypatch.setattr(
+        "nocta.predictors.fitting.fit_predictor",
+        lambda *args, quick: given.extend((*args, quick)),
+    )
+    shared.fit_predictor(replace(learned, preset="paper", quick=True), 3)
+    train, val, preset, seed, quick = given
+    assert (preset, seed, quick) == ("paper", 3, True)
     expected = learned.source.split(learned.source.load(3), 3)
     assert train.subjects.tolist() == expected[0].subjects.tolist()
     assert val.subjects.tolist() == expected[1].subjects.tolist()

@@ -31,7 +31,8 @@ def legend_of(figure):
 
 
 def test_every_method_of_the_registry_has_its_own_look():
-    assert set(METHODS) == set(METHOD_STYLES)
+    # Published methods have a look too, for their rows in the figure.
+    assert set(METHODS) <= set(METHOD_STYLES)
     looks = {(s.marker, str(s.line)) for s in METHOD_STYLES.values()}
     assert len(looks) == len(METHOD_STYLES)
 

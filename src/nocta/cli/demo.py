@@ -57,7 +57,7 @@ def demo(
         console.print(results_table(demo_rows(comparison)))
         if quick:
             console.print("A rehearsal: too little data and training for good numbers.")
-        console.print(f"Report: {out / 'report.html'}")
+        console.print(f"Report: {out / 'report.html'}", soft_wrap=True)
     from nocta.report.text import failure_lines
 
     for line in failure_lines(comparison):
