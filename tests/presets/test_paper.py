@@ -70,6 +70,7 @@ def test_the_amortized_form_fine_tunes_and_tells_losses(
     # A loss over four labelled slots of two classes, not a gain around zero.
     assert 0.2 < found.stopping.expected_loss < 10
     assert model.rollout(test, 0.0, budget=2.0).costs.max() <= 2.0
+    check_policy(lambda cohort: model.policy(0.02), test, n_alone=1)
 
 
 def test_unknown_and_impossible_options_are_named() -> None:
