@@ -7,7 +7,7 @@ turns each of them into a `Policy`. The comparison never asks what kind of metho
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -123,6 +123,8 @@ def spread_knob(
     *,
     n_evaluations: int = 24,
     tolerance: float = 0.02,
+    n_coarse: int = 7,
+    known: Mapping[float, float] | None = None,
 ) -> list[float]:
     """Values of a positive knob whose costs lie closest to `targets`, cheapest first.
 
@@ -136,6 +138,8 @@ def spread_knob(
         targets: Costs to aim at.
         n_evaluations: How often `cost_at` may be called.
         tolerance: Good enough, as a share of the largest target.
+        n_coarse: Size of the coarse grid.
+        known: Costs of knob values that were evaluated before; they count as evaluations.
 
     Example:
         >>> knobs = spread_knob(lambda w: 10 / (1 + w), (0.01, 100.0), np.array([2.0, 5.0, 8.0]))
@@ -145,8 +149,10 @@ def spread_knob(
     low, high = knob_range
     if not 0 < low < high:
         raise ConfigError(f"knob_range is {knob_range}; give two positive numbers, low first.")
-    logs = list(np.linspace(np.log(low), np.log(high), max(3, min(7, n_evaluations))))
-    costs = [float(cost_at(float(np.exp(x)))) for x in logs]
+    seen = dict(known or {})
+    for x in np.linspace(np.log(low), np.log(high), max(3, min(n_coarse, n_evaluations))):
+        seen[float(np.exp(x))] = float(cost_at(float(np.exp(x))))
+    logs, costs = [float(np.log(value)) for value in seen], list(seen.values())
     close_enough = tolerance * float(np.max(targets))
     while len(logs) < n_evaluations:
         proposal = _next_knob(np.array(logs), np.array(costs), targets, close_enough)

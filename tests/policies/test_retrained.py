@@ -1,0 +1,80 @@
+"""Methods with one training run per knob value spend a fixed number of fits well."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+import numpy as np
+import pytest
+
+from nocta.cohort.cohort import Cohort
+from nocta.exceptions import ConfigError
+from nocta.policies.base import Policy
+from nocta.policies.fixed import RandomPolicy
+from nocta.policies.retrained import N_FITS, N_FITS_QUICK, RetrainedMethod
+from nocta.testing import RunningMeanPredictor, tiny_cohort
+
+
+class Fake(RetrainedMethod):
+    """Its knob is the probability of acquiring; counts its fits."""
+
+    name = "fake"
+    knob = "probability"
+    knob_range = (0.01, 1.0)
+    paper_grids: ClassVar = {"tiny": (0.3, 0.4)}
+
+    def _train(self, value: float, train: Cohort, val: Cohort, seed: int, progress: bool) -> Policy:
+        self.n_fits = getattr(self, "n_fits", 0) + 1
+        return RandomPolicy(value, RunningMeanPredictor(2))
+
+
+@pytest.fixture
+def parts() -> list[Cohort]:
+    return list(tiny_cohort(200).split((0.5, 0.5)))
+
+
+def test_every_fit_is_an_operating_point_cheapest_first(parts: list[Cohort]) -> None:
+    method = Fake().fit(*parts, seed=0)
+    assert method.n_fits == len(method.costs_) <= N_FITS + 2
+    settings = method.settings(parts[1], 10)
+    costs = [method.costs_[s["probability"]] for s in settings]
+    assert len(settings) == len(method.costs_)
+    assert costs == sorted(costs)
+
+
+def test_fits_go_where_the_costs_have_a_gap(parts: list[Cohort]) -> None:
+    costs = sorted(Fake().fit(*parts, seed=0).costs_.values())
+    assert max(np.diff(costs)) < 0.4 * costs[-1]
+
+
+def test_the_papers_values_are_among_them_on_its_data_and_not_elsewhere(
+    parts: list[Cohort],
+) -> None:
+    assert {0.3, 0.4} <= set(Fake().fit(*parts, seed=0).costs_)
+    for part in parts:
+        object.__setattr__(part, "name", "other")
+    assert not {0.3, 0.4} & set(Fake().fit(*parts, seed=0).costs_)
+
+
+def test_a_rehearsal_fits_few(parts: list[Cohort]) -> None:
+    assert Fake(quick=True).fit(*parts, seed=0).n_fits == N_FITS_QUICK
+
+
+def test_a_given_grid_is_all_that_is_trained(parts: list[Cohort]) -> None:
+    method = Fake(grid=[0.5, 0.1]).fit(*parts, seed=0)
+    assert [s["probability"] for s in method.settings(parts[1], 10)] == [0.1, 0.5]
+
+
+def test_fewer_points_than_fits_keep_the_spread(parts: list[Cohort]) -> None:
+    assert len(Fake().fit(*parts, seed=0).settings(parts[1], 3)) == 3
+
+
+def test_a_value_without_a_fit_is_refused_with_those_that_have_one(parts: list[Cohort]) -> None:
+    with pytest.raises(ConfigError, match=r"it was at 0\.1, 0\.5"):
+        Fake(grid=[0.5, 0.1]).fit(*parts, seed=0).policy({"probability": 0.2})
+
+
+@pytest.mark.parametrize("grid", [[], [-1.0], [float("nan")]])
+def test_a_grid_must_be_numbers(parts: list[Cohort], grid: list[float]) -> None:
+    with pytest.raises(ConfigError, match="grid is"):
+        Fake(grid=grid).fit(*parts, seed=0)
