@@ -5,14 +5,17 @@ from __future__ import annotations
 import subprocess
 import sys
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
 from sklearn.base import clone
 
 import nocta
+from nocta.cohort.cohort import Cohort
 from nocta.cohort.history import History
 from nocta.cohort.schema import Schema
+from nocta.evaluation.rollout import Rollout
 from nocta.exceptions import ConfigError, DataError, NotFittedError
 from nocta.model import NOCTA, planner_class
 from small_models import WEIGHT, Parts
@@ -75,6 +78,22 @@ def test_suggested_weights_spread_over_cost(
     assert costs == sorted(costs)
     assert costs[-1] > costs[0]
     assert weights == model.suggest_cost_weights(val, n_points=4)
+
+
+def test_weights_are_suggested_under_the_rule_they_are_meant_for(
+    tiny_models: dict[str, NOCTA], tiny_parts: Parts, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen: list[str] = []
+    plain = NOCTA.rollout
+
+    def noted(self: NOCTA, cohort: Cohort, weight: float, **options: Any) -> Rollout:
+        found = plain(self, cohort, weight, **options)
+        seen.append(found.availability)
+        return found
+
+    monkeypatch.setattr(NOCTA, "rollout", noted)
+    tiny_models["amortized"].suggest_cost_weights(tiny_parts[1], 2, availability="known")
+    assert set(seen) == {"known"}
 
 
 def test_rolling_out_is_the_same_every_time(

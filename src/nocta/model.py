@@ -156,7 +156,12 @@ class NOCTA(BaseEstimator):  # type: ignore[misc]
         return Frontier.of(done, metric)
 
     def suggest_cost_weights(
-        self, val: Cohort, n_points: int = 10, n_subjects: int | None = None
+        self,
+        val: Cohort,
+        n_points: int = 10,
+        n_subjects: int | None = None,
+        *,
+        availability: Availability = "on-arrival",
     ) -> list[float]:
         """Cost weights whose costs on validation spread evenly, cheapest first.
 
@@ -164,13 +169,14 @@ class NOCTA(BaseEstimator):  # type: ignore[misc]
             val: Subjects to try them on; never the ones to be judged on.
             n_points: How many to find.
             n_subjects: Of `val`, as many are tried; fewer where each decision asks neighbours.
+            availability: The rule of the roll-outs they are meant for.
         """
         n_subjects = n_subjects or (300 if self.estimator == "amortized" else 100)
         some = val.subset(np.random.default_rng(self.seed).permutation(len(val))[:n_subjects])
         scale = self._planner.cost_scale
 
         def cost_at(weight: float) -> float:
-            return self.rollout(some, weight).cost
+            return self.rollout(some, weight, availability=availability).cost
 
         evaluations = 20 if self.estimator == "amortized" else 14
         return spread_knob(

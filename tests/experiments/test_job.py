@@ -82,6 +82,12 @@ def test_presets_and_options_reach_the_method(small_setup: Setup) -> None:
     assert (method.preset, method.n_visits) == ("paper", 4)
 
 
+def test_the_availability_rule_reaches_the_method(small_setup: Setup) -> None:
+    setup = replace(small_setup, availability="known")
+    assert build_method(setup, Job("fake-honest", 0)).availability == "known"
+    assert build_method(small_setup, Job("fake-honest", 0)).availability == "on-arrival"
+
+
 def test_an_unknown_option_is_refused_with_a_hint(small_setup: Setup) -> None:
     with pytest.raises(ConfigError, match=r"no option 'n_visit'.*Did you mean 'n_visits'"):
         build_method(small_setup, Job("fake-honest", 0, {"n_visit": 4}))

@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 
 from nocta.cohort.cohort import Cohort
+from nocta.evaluation.rollout import Availability
 from nocta.exceptions import ConfigError
-from nocta.policies.base import Policy
+from nocta.policies.base import Decision, Observation, Policy
 from nocta.policies.fixed import RandomPolicy
 from nocta.policies.retrained import N_FITS, N_FITS_QUICK, RetrainedMethod
 from nocta.testing import RunningMeanPredictor, tiny_cohort
@@ -78,3 +79,27 @@ def test_a_value_without_a_fit_is_refused_with_those_that_have_one(parts: list[C
 def test_a_grid_must_be_numbers(parts: list[Cohort], grid: list[float]) -> None:
     with pytest.raises(ConfigError, match="grid is"):
         Fake(grid=grid).fit(*parts, seed=0)
+
+
+class _Curious(RandomPolicy):
+    """Notes whether it was told what is missing."""
+
+    told: ClassVar[list[bool]] = []
+
+    def decide(self, observation: Observation) -> Decision:
+        self.told.append(observation.available is not None)
+        return super().decide(observation)
+
+
+@pytest.mark.parametrize("availability", ["on-arrival", "known"])
+def test_costs_are_found_under_the_rule_of_the_comparison(
+    parts: list[Cohort], availability: Availability, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(_Curious, "told", [])
+    monkeypatch.setattr(
+        Fake, "_train", lambda self, value, *_: _Curious(value, RunningMeanPredictor(2))
+    )
+    method = Fake(grid=[0.5])
+    method.availability = availability
+    method.fit(*parts, seed=0)
+    assert set(_Curious.told) == {availability == "known"}

@@ -155,7 +155,9 @@ def build_method(setup: Setup, job: Job) -> Method:
                 f"It has: {', '.join(known) or 'none'}."
             )
     offered = {"preset": setup.preset, "quick": setup.quick}
-    return cls(**{**{k: v for k, v in offered.items() if k in known}, **job.options})
+    method = cls(**{**{k: v for k, v in offered.items() if k in known}, **job.options})
+    method.availability = setup.availability
+    return method
 
 
 def _roll_out(

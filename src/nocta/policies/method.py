@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
-from typing import Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +17,9 @@ from nocta.cohort.cohort import Cohort
 from nocta.exceptions import ConfigError, NotFittedError
 from nocta.policies.base import Policy
 from nocta.predictors.base import Predictor
+
+if TYPE_CHECKING:  # the environment imports this package
+    from nocta.evaluation.rollout import Availability
 
 #: Operating points are spread over this share of the cost of acquiring everything.
 COST_SHARE = (0.05, 0.90)
@@ -39,6 +42,9 @@ class Method(ABC):
     shares_predictor: ClassVar[bool] = False
     #: Whether the knob is a cost weight, so that given ones can replace those of `settings`.
     has_cost_weight: ClassVar[bool] = False
+    #: The rule it will be judged under, set before `fit` by whoever judges; roll-outs on
+    #: validation follow it.
+    availability: Availability = "on-arrival"
 
     @abstractmethod
     def fit(

@@ -55,7 +55,7 @@ class _NoctaMethod(Method):
 
     def settings(self, val: Cohort, n_points: int) -> list[dict[str, Any]]:
         require_fitted(self, "model_")
-        weights = self.model_.suggest_cost_weights(val, n_points)
+        weights = self.model_.suggest_cost_weights(val, n_points, availability=self.availability)
         return [{"cost_weight": weight} for weight in weights]
 
     def policy(self, setting: dict[str, Any]) -> Policy:

@@ -71,7 +71,8 @@ class RetrainedMethod(Method):
             if value not in self.costs_:
                 policy = self._train(value, train, val, seed, progress)
                 self.policies_[value] = policy
-                self.costs_[value] = rollout(policy, val, seed=seed).cost
+                found = rollout(policy, val, availability=self.availability, seed=seed)
+                self.costs_[value] = found.cost
             return self.costs_[value]
 
         if self.grid is not None:
