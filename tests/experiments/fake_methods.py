@@ -22,6 +22,7 @@ FAKES = {
     "fake-honest": "fake_methods:Honest",
     "fake-failing": "fake_methods:Failing",
     "fake-leaking": "fake_methods:Leaking",
+    "fake-leaking-late": "fake_methods:LeakingLate",
     "fake-weighted": "fake_methods:Weighted",
 }
 
@@ -93,6 +94,18 @@ class Leaking(Honest):
         super().fit(train, val, seed=seed, **rest)
         self.predictor_ = NonCausalPredictor(train.n_classes)
         return self
+
+
+class LeakingLate(Honest):
+    """Is honest at every operating point but the dearest."""
+
+    name = "fake-leaking-late"
+
+    def policy(self, setting: dict[str, Any]) -> Policy:
+        found = super().policy(setting)
+        if setting["n_visits"] == self.n_visits:
+            found.predictor = NonCausalPredictor(self.predictor_.n_classes_)
+        return found
 
 
 class Weighted(Honest):

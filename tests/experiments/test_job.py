@@ -70,6 +70,21 @@ def test_the_audit_is_kept_with_the_job(small_setup: Setup) -> None:
     assert run(replace(small_setup, audit_subjects=0), Job("everything", 0))["audit"] is None
 
 
+def test_every_operating_point_is_audited(small_setup: Setup) -> None:
+    found = run(replace(small_setup, audit_subjects=20), Job("random", 0))
+    points = found["audit"]["points"]
+    assert [json.dumps(p["setting"]) for p in points] == [r["setting"] for r in found["rows"]]
+    assert [p["n_subjects"] for p in points] == [8, 8, 8]
+    assert found["audit"]["n_points"] == 3
+    assert found["audit"]["n_subjects"] == 24
+    assert found["audit"]["n_decisions"] == sum(p["n_decisions"] for p in points)
+
+
+def test_a_leak_at_the_last_operating_point_is_found(small_setup: Setup) -> None:
+    with pytest.raises(LeakageError):
+        run(small_setup, Job("fake-leaking-late", 0))
+
+
 def test_a_leaking_method_gives_no_rows(small_setup: Setup) -> None:
     with pytest.raises(LeakageError):
         run(small_setup, Job("fake-leaking", 0))

@@ -14,9 +14,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from nocta.cohort.cohort import Cohort
-from nocta.evaluation.audit import audit
 from nocta.evaluation.rollout import Rollout, rollout
 from nocta.exceptions import ConfigError, did_you_mean
+from nocta.experiments.audits import audit_points
 from nocta.experiments.details import describe_rollout
 from nocta.experiments.operating_points import operating_points
 from nocta.experiments.results import make_row, plain
@@ -26,9 +26,6 @@ from nocta.experiments.versions import versions
 from nocta.policies.method import Method, cost_of_everything
 from nocta.policies.registry import method_class
 from nocta.predictors.base import Predictor
-
-#: The future of the audited subjects is cut off at every slot, or at this many.
-MAX_CUTS = 12
 
 
 @dataclass(frozen=True)
@@ -137,7 +134,7 @@ def run_job(
         "job": job.to_dict(),
         "rows": rows,
         "details": details,
-        "audit": _audit(method, settings[len(settings) // 2], test, setup, job.seed),
+        "audit": audit_points(method, settings, test, setup, job.seed),
         "cohort": _describe_cohort(cohort, train, val, test),
         "versions": versions(),
         "seconds": clock.perf_counter() - started,
@@ -187,24 +184,6 @@ def _row(
         fit_seconds=fit_seconds,
         rollout_seconds=outcome.seconds,
     )
-
-
-def _audit(
-    method: Method, setting: dict[str, Any], test: Cohort, setup: Setup, seed: int
-) -> dict[str, Any] | None:
-    """Audit the policy of one operating point on a sample of the test subjects."""
-    if not setup.audit_subjects:
-        return None
-    report = audit(
-        method.policy(setting),
-        test,
-        n_subjects=setup.audit_subjects,
-        seed=seed,
-        budget=setting.get("budget"),
-        availability=setup.availability,
-        n_cuts=min(test.n_times + 1, MAX_CUTS),
-    )
-    return {**report.to_dict(), "setting": setting, "finding": str(report)}
 
 
 def _describe_cohort(cohort: Cohort, train: Cohort, val: Cohort, test: Cohort) -> dict[str, Any]:

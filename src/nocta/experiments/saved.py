@@ -12,7 +12,7 @@ from nocta.evaluation.audit import AuditReport, audit
 from nocta.evaluation.metrics import summarize
 from nocta.evaluation.rollout import Availability
 from nocta.exceptions import ConfigError
-from nocta.experiments.job import MAX_CUTS
+from nocta.experiments.audits import MAX_CUTS
 from nocta.experiments.results import MEASURES, make_row
 from nocta.experiments.setup import DataSource, data_fingerprint
 from nocta.model import NOCTA

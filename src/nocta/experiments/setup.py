@@ -152,7 +152,8 @@ class Setup:
         predictor: What methods without a predictor of their own acquire for: `"learned"`, or
             `"bayes"`, the exact filter of a finite task.
         quick: A rehearsal: few subjects, short training, few operating points.
-        audit_subjects: Size of the sample on which every policy is audited; 0 audits nothing.
+        audit_subjects: How many subjects are audited in a job, shared out over its operating
+            points; 0 audits nothing.
     """
 
     source: DataSource

@@ -170,11 +170,16 @@ def audit_table(view: ReportView) -> list[list[str]]:
         said = "not audited"
         if found:
             said = (
-                f"{found['n_decisions']} decisions and {found['n_predictions']} predictions of "
-                f"{found['n_subjects']} subjects identical"
+                f"{_points(found)}: {found['n_decisions']} decisions and "
+                f"{found['n_predictions']} predictions of {found['n_subjects']} subjects identical"
             )
         rows.append([label(job["label"]), str(job["seed"]), said])
     return rows
+
+
+def _points(audit: dict[str, Any]) -> str:
+    n_points = audit.get("n_points", 1)
+    return "its operating point" if n_points == 1 else f"each of {n_points} operating points"
 
 
 def settings_table(view: ReportView) -> list[tuple[str, str]]:
