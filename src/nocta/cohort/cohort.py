@@ -19,6 +19,11 @@ if TYPE_CHECKING:
     from nocta.cohort.schema import Schema
 
 
+def even_rows(n: int, most: int) -> NDArray[np.int64]:
+    """Positions of at most `most` of `n` subjects, evenly from first to last."""
+    return np.linspace(0, n - 1, min(most, n)).round().astype(np.int64)
+
+
 @dataclass(frozen=True)
 class Cohort:
     """Longitudinal records of `n` subjects over `L` visit slots (the paper's data set `D`).
@@ -121,14 +126,22 @@ class Cohort:
         rows = np.arange(len(self))[index if isinstance(index, slice) else np.asarray(index)]
         return replace(
             self,
-            values=self.values[rows],
-            labels=self.labels[rows],
-            visits=self.visits[rows],
-            context=self.context[rows],
+            values=self._take(self.values, rows),
+            labels=self._take(self.labels, rows),
+            visits=self._take(self.visits, rows),
+            context=self._take(self.context, rows),
             subjects=self.subjects[rows],
             groups=None if self.groups is None else self.groups[rows],
             fixed_split=None if self.fixed_split is None else self.fixed_split[rows],
         )
+
+    def _take(self, array: NDArray[Any], rows: NDArray[np.int64]) -> NDArray[Any]:
+        """Rows of one of the arrays; a cohort that is kept elsewhere overrides it."""
+        return np.asarray(array[rows])
+
+    def sample(self, most: int) -> Cohort:
+        """At most so many subjects, evenly from first to last; everybody where there are fewer."""
+        return self if len(self) <= most else self.subset(even_rows(len(self), most))
 
     def split(self, fractions: Sequence[float] = (0.7, 0.15, 0.15), seed: int = 0) -> list[Cohort]:
         """Cut into parts by subject (by group where there are groups), stratified where possible.

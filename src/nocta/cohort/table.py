@@ -75,14 +75,25 @@ def read_cohort(table: Any, schema: SchemaLike) -> Cohort:
     return reading.cohort
 
 
-def read_table(table: Any, schema: SchemaLike) -> Reading:
-    """Like `read_cohort`, with the notes."""
+def read_table(table: Any, schema: SchemaLike, *, part: bool = False) -> Reading:
+    """Like `read_cohort`, with the notes.
+
+    Args:
+        table: As for `read_cohort`; or a folder of Parquet parts (`nocta.cohort.stored`).
+        schema: As for `read_cohort`.
+        part: Whether it is one part of a larger table, in which not every visit, class and
+            feature need occur.
+    """
+    if isinstance(table, str | Path) and Path(table).is_dir():
+        from nocta.cohort.stored import gather_parts
+
+        return gather_parts(table, schema)
     report = Report()
     parsed = load_schema(schema, report)
     source = open_source(table, report, parsed.text_columns() if parsed else ())
     cohort = None
     if parsed is not None and source is not None:
-        cohort = _cohort(source, parsed, report)
+        cohort = _cohort(source, parsed, report, part)
     report.raise_problems(table_name(table))
     assert cohort is not None
     return Reading(cohort, tuple(report.notes))
@@ -93,7 +104,7 @@ def table_name(table: Any) -> str:
     return Path(table).name if isinstance(table, str | Path) else "The table"
 
 
-def _cohort(source: Source, schema: Schema, report: Report) -> Cohort | None:
+def _cohort(source: Source, schema: Schema, report: Report, part: bool) -> Cohort | None:
     check_columns(source, schema, report)
     if schema.label is None:
         report.add(
@@ -109,12 +120,13 @@ def _cohort(source: Source, schema: Schema, report: Report) -> Cohort | None:
     rows = None
     if source.subjects and schema.clock in source.columns:
         rows = read_rows(source, schema, report)
-        _check_first_slot(source, schema, rows, report)
+        if not part:
+            _check_first_slot(source, schema, rows, report)
     catalog = read_catalog(schema, rows, report)
     labels: list[int] = []
     classes: list[str] = []
     if schema.label and schema.label in source.columns:
-        labels, classes = read_labels(source, schema, report)
+        labels, classes = read_labels(source, schema, report, part=part)
     if rows is None:
         return None
     context = context_by_subject(source, schema.context, rows, columns, report)
@@ -124,7 +136,8 @@ def _cohort(source: Source, schema: Schema, report: Report) -> Cohort | None:
     if report.problems or catalog is None:
         return None
     values = values_by_slot(catalog, rows, columns)
-    _note_unusual(catalog, values, report)
+    if not part:
+        _note_unusual(catalog, values, report)
     return Cohort(
         values=values,
         labels=labels_by_slot(rows, np.array(labels)),

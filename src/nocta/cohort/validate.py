@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
+from collections.abc import Collection
 
 import numpy as np
 
@@ -111,24 +112,34 @@ def _remedy(text: str, categories: list[str] | None) -> str:
     )
 
 
-def read_labels(source: Source, schema: Schema, report: Report) -> tuple[list[int], list[str]]:
-    """Class index of every row, -1 for none, and the classes in their order."""
+def read_labels(
+    source: Source, schema: Schema, report: Report, *, part: bool = False
+) -> tuple[list[int], list[str]]:
+    """Class index of every row, -1 for none, and the classes in their order.
+
+    In a `part` of a larger table not every class need occur.
+    """
     assert schema.label is not None
     where = f"{source.name}, column '{schema.label}'"
     texts = [None if t is None else class_name(t) for t in to_text(source.frame[schema.label])]
     seen = {t for t in texts if t is not None}
     _report_mixed_labels(source, texts, where, report)
     if schema.classes is None:
-        numeric = all(is_number(t) for t in seen)
-        classes = sorted(seen, key=lambda t: (float(t), t) if numeric else (0.0, t))
+        classes = order_classes(seen)
     else:
         classes = [class_name(str(c)) for c in schema.classes]
         _report_unknown_classes(source, texts, classes, where, report)
-    if len(seen) < 2:
+    if len(seen) < 2 and not part:
         found = f"the only class is '{seen.pop()}'" if seen else "no row has a label"
         report.add(where, f"{found}.", "A label needs at least two classes.")
     index = {c: i for i, c in enumerate(classes)}
     return [-1 if t is None else index.get(t, -1) for t in texts], classes
+
+
+def order_classes(names: Collection[str]) -> list[str]:
+    """Classes in the order in which they are numbered: by value, or by the alphabet."""
+    numeric = all(is_number(name) for name in names)
+    return sorted(names, key=lambda name: (float(name), name) if numeric else (0.0, name))
 
 
 def _report_mixed_labels(

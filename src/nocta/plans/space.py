@@ -12,6 +12,8 @@ from nocta.cohort.cohort import Cohort
 
 #: Up to so many open features at a slot every subset is an action; beyond, a proposal is made.
 MAX_EXHAUSTIVE = 5
+#: Expected charges are averaged over so many subjects at most.
+_MOST_CHARGED = 50_000
 
 
 @dataclass(frozen=True)
@@ -65,17 +67,20 @@ class ActionTable:
         prices = tuple(_prices_at(catalog, t, s) for t, s in enumerate(self.subsets))
         if train is None:
             return replace(self, prices=prices, charges=prices)
+        recorded = train.sample(_MOST_CHARGED).recorded
         charges = tuple(
-            np.array([catalog.cost_per_visit(_only(train.recorded, t, a))[:, t].mean() for a in s])
-            for t, s in enumerate(self.subsets)
+            _charges_at(catalog, t, s, recorded[:, t]) for t, s in enumerate(self.subsets)
         )
         return replace(self, prices=prices, charges=charges)
 
 
-def _only(recorded: NDArray[np.bool_], time: int, action: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    out = np.zeros_like(recorded)
-    out[:, time] = recorded[:, time] & action
-    return out
+def _charges_at(
+    catalog: Catalog, time: int, subsets: NDArray[np.bool_], recorded: NDArray[np.bool_]
+) -> NDArray[np.float64]:
+    """Mean price of what was there of each subset; each pattern of what was there once."""
+    there, who = np.unique(recorded, axis=0, return_inverse=True)
+    bills = (_prices_at(catalog, time, there & subset) for subset in subsets)
+    return np.array([bill[who.reshape(-1)].mean() for bill in bills])
 
 
 def _prices_at(catalog: Catalog, time: int, subsets: NDArray[np.bool_]) -> NDArray[np.float64]:

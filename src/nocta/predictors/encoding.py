@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from typing import Any, Generic, TypeVar
 
 import numpy as np
 import torch
@@ -12,7 +13,12 @@ from torch import Tensor
 from nocta.cohort.cohort import Cohort
 from nocta.cohort.history import History
 
+A = TypeVar("A")
 _CLIP = 6.0
+#: Scales are learned from so many subjects at most.
+MOST_SAMPLED = 200_000
+#: Encoded cohorts of more numbers than this are encoded as they are asked for.
+MOST_HELD = 1 << 25
 
 
 class InputEncoder:
@@ -30,7 +36,11 @@ class InputEncoder:
         self.max_levels = max_levels
 
     def fit(self, cohort: Cohort) -> InputEncoder:
-        """Learn centre, scale and levels of every column from the training subjects."""
+        """Learn centre, scale and levels of every column from the training subjects.
+
+        Of very many subjects an even sample tells the same.
+        """
+        cohort = cohort.sample(MOST_SAMPLED)
         seen = np.where(cohort.visits[:, :, None], cohort.values, np.nan)
         self.values_ = _ColumnScaler().fit(seen.reshape(-1, seen.shape[2]))
         self.context_ = _ColumnScaler().fit(cohort.context)
@@ -113,24 +123,62 @@ class EncodedCohort:
     """A cohort encoded once, then masked in place of being encoded anew for every request.
 
     An input is zero wherever nothing was asked for, so asking for less is a product with 0 or 1.
+    A large cohort is not held encoded: `slots`, `frame` and `recorded` then encode the subjects
+    they are asked for, to the same numbers.
     """
 
+    slots: Tensor | OnDemand[Tensor]
+    frame: Tensor | OnDemand[Tensor]
+    recorded: NDArray[np.bool_] | OnDemand[NDArray[np.bool_]]
+
     def __init__(self, encoder: InputEncoder, cohort: Cohort) -> None:
-        everything = History.of(cohort, np.ones_like(cohort.recorded))
-        self.slots = encoder.encode_slots(everything.values, everything.unavailable)
-        self.frame = encoder.encode_frame(cohort.context)
+        self._n = len(cohort)
         self.labels = torch.from_numpy(cohort.labels)
-        self.recorded = cohort.recorded
         self.owner = torch.from_numpy(encoder.slot_owner_)
 
+        def slots(some: Cohort) -> Tensor:
+            everything = History.of(some, np.ones_like(some.recorded))
+            return encoder.encode_slots(everything.values, everything.unavailable)
+
+        def frame(some: Cohort) -> Tensor:
+            return encoder.encode_frame(some.context)
+
+        if len(cohort) * cohort.n_times * encoder.width <= MOST_HELD:
+            self.slots, self.frame, self.recorded = slots(cohort), frame(cohort), cohort.recorded
+        else:
+            self.slots = OnDemand(cohort, slots)
+            self.frame = OnDemand(cohort, frame)
+            self.recorded = OnDemand(cohort, lambda some: some.recorded)
+
     def __len__(self) -> int:
-        return len(self.slots)
+        return self._n
 
     def inputs(self, index: NDArray[np.int64] | Tensor, requested: NDArray[np.bool_]) -> Tensor:
         """Inputs `(b, L, width)` of the subjects at `index` after asking for `requested`."""
         rows = torch.as_tensor(index)
         mask = torch.from_numpy(requested).float()[..., self.owner]
         return torch.cat([self.slots[rows] * mask, self.frame[rows]], dim=2)
+
+
+class OnDemand(Generic[A]):
+    """An array with one row per subject that is computed for the rows asked for, never held.
+
+    Args:
+        cohort: The subjects.
+        compute: The rows of some of them.
+    """
+
+    def __init__(self, cohort: Cohort, compute: Callable[[Cohort], A]) -> None:
+        self._cohort, self._compute = cohort, compute
+
+    def __getitem__(self, key: Any) -> A:
+        """`array[rows]` or `array[rows, time]`, for rows of any shape."""
+        rows, *rest = key if isinstance(key, tuple) else (key,)
+        index = np.arange(len(self._cohort))[rows] if isinstance(rows, slice) else np.asarray(rows)
+        found: Any = self._compute(self._cohort.subset(index.reshape(-1)))
+        found = found.reshape((*index.shape, *found.shape[1:]))
+        out: A = found[(slice(None),) * index.ndim + tuple(rest)]
+        return out
 
 
 class _ColumnScaler:

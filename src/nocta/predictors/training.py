@@ -27,6 +27,8 @@ class TrainingConfig:
         weight_decay: Of AdamW.
         patience: Stop after so many checks without a better validation loss.
         check_every: Epochs between two looks at validation.
+        most_per_epoch: Of more subjects than this, each epoch takes as many, drawn anew: what a
+            fit costs does not grow with a cohort that is large enough.
     """
 
     epochs: int = 200
@@ -36,6 +38,7 @@ class TrainingConfig:
     weight_decay: float = 0.0
     patience: int = 20
     check_every: int = 4
+    most_per_epoch: int = 50_000
 
 
 @dataclass(frozen=True)
@@ -47,10 +50,12 @@ class TrainingLog:
     best_epoch: int
 
 
-def batches(n: int, size: int, rng: np.random.Generator) -> Iterator[NDArray[np.int64]]:
-    """A fresh shuffle of `range(n)` in pieces of about `size`."""
-    order = rng.permutation(n)
-    yield from np.array_split(order, max(1, round(n / size)))
+def batches(
+    n: int, size: int, rng: np.random.Generator, most: int | None = None
+) -> Iterator[NDArray[np.int64]]:
+    """A fresh shuffle of `range(n)`, or of `most` out of it, in pieces of about `size`."""
+    order = rng.permutation(n)[:most]
+    yield from np.array_split(order, max(1, round(len(order) / size)))
 
 
 def train(
@@ -78,7 +83,7 @@ def train(
         progress: Show the bar.
         on_epoch: Called with epoch and validation loss at every check.
     """
-    n_batches = max(1, round(n_train / config.batch_size))
+    n_batches = max(1, round(min(n_train, config.most_per_epoch) / config.batch_size))
     optimizer = torch.optim.AdamW(
         module.parameters(), lr=config.learning_rate, weight_decay=config.weight_decay
     )
@@ -93,7 +98,7 @@ def train(
     bar = tqdm(range(1, config.epochs + 1), desc=description, disable=not progress)
     for epoch in bar:
         module.train()
-        for index in batches(n_train, config.batch_size, rng):
+        for index in batches(n_train, config.batch_size, rng, config.most_per_epoch):
             optimizer.zero_grad(set_to_none=True)
             loss = batch_loss(index)
             loss.backward()  # type: ignore[no-untyped-call]

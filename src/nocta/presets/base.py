@@ -8,13 +8,15 @@ from typing import Any, Literal, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from nocta.cohort.cohort import Cohort
+from nocta.cohort.cohort import Cohort, even_rows
 from nocta.estimators.targets import LossTargets
 from nocta.evaluation.rollout import rollout
 from nocta.policies.planner import PlanningPolicy, Search
 from nocta.predictors.base import Predictor
 
 EstimatorName = Literal["amortized", "contrastive", "ensemble"]
+#: So many subjects tell what a slot is worth and what it is charged for.
+MOST_ASKED = 50_000
 State = tuple[dict[str, Any], dict[str, NDArray[Any]]]
 
 
@@ -74,8 +76,12 @@ class Planner(ABC):
 
 
 def break_even_weight(targets: LossTargets, cohort: Cohort) -> float:
-    """Loss saved by acquiring everything, per unit of what that costs; first kind of loss."""
-    index = np.arange(len(cohort))
+    """Loss saved by acquiring everything, per unit of what that costs; first kind of loss.
+
+    Of very many subjects an even sample is asked.
+    """
+    index = even_rows(len(cohort), MOST_ASKED)
+    cohort = cohort.sample(MOST_ASKED)
     nothing = np.zeros_like(cohort.recorded)
     everything = np.broadcast_to(cohort.catalog.open_slots, nothing.shape)
     saved = targets(index, nothing)[..., 0].sum(1) - targets(index, everything.copy())[..., 0].sum(
