@@ -64,6 +64,21 @@ def test_a_comparison_from_end_to_end(tmp_path: Path) -> None:
         (["--methods", "static", "--fractions", ".5,.5,.5"], "must be positive and sum to 1"),
         (["--methods", "static", "--schema", "s.toml"], "--schema belongs to a table file"),
         (["--methods", "static", "--seeds", "0"], "--seeds"),
+        (
+            ["--methods", "nocta-amortized", "-o", "nocta-amortized.hiden=32"],
+            "Method 'nocta-amortized' has no option 'hiden'. Did you mean 'hidden'?",
+        ),
+        (
+            ["--methods", "nocta-amortized", "-o", "nocta-amortized.hidden=many"],
+            "hidden is 'many'; use a whole number of at least 1.",
+        ),
+        (
+            ["--methods", "nocta-amortized", "-o", "nocta-amortised.hidden=3"],
+            "which is not compared. Did you mean 'nocta-amortized'?",
+        ),
+        (["--methods", "static", "-o", "hidden=3"], "write METHOD.OPTION=VALUE"),
+        (["--methods", "static", "-o", "static.hidden"], "write it as NAME=VALUE"),
+        (["--methods", "static", "-o", "static.hidden=3"], "It has: none."),
     ],
 )
 def test_wrong_input_exits_with_status_two(args: list[str], message: str, tmp_path: Path) -> None:

@@ -54,7 +54,7 @@ def test_missing_files_exit_with_two() -> None:
     [
         (("pbc",), "Did you mean 'pbc-event' or 'pbc-stage'"),
         (("--load",), "need the NAME"),
-        (("adni", "-o", "min_labels"), "KEY=VALUE"),
+        (("adni", "-o", "min_labels"), "NAME=VALUE"),
         (("adni", "-o", "min_label=3"), "Did you mean 'min_labels'"),
     ],
 )

@@ -11,6 +11,7 @@ import pytest
 
 from nocta.experiments.compare import Comparison
 from nocta.report.build import headline, render
+from nocta.report.tables import settings_table
 from nocta.report.view import ReportView
 
 
@@ -108,6 +109,16 @@ def test_the_command_repeats_the_comparison(text: str, comparison: Comparison) -
         "nocta compare synthetic --methods static,random,nothing --seeds 2 --points 3 "
         f"--predictor bayes --out {comparison.directory}" in text
     )
+
+
+def test_options_of_methods_are_told_and_repeated(comparison: Comparison) -> None:
+    records = deepcopy(comparison.records)
+    for record in records:
+        if record["job"]["method"] == "static":
+            record["job"]["options"] = {"n": [1, 2], "kind": "wide"}
+    shown = dict(settings_table(ReportView(replace(comparison, records=records))))
+    assert shown["options"] == "static subset: n = [1, 2], kind = wide"
+    assert "-o 'static.n=[1, 2]' -o static.kind=wide" in shown["command"]
 
 
 def test_numbers_are_those_of_the_results(text: str, comparison: Comparison) -> None:

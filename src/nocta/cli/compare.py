@@ -15,6 +15,7 @@ from nocta.cli.data import (
     load_data,
     parse_numbers,
 )
+from nocta.cli.options import parse_method_options
 
 if TYPE_CHECKING:
     from nocta.experiments.compare import Comparison
@@ -56,6 +57,16 @@ def compare(
         typer.Option(
             "--budgets",
             help="Hard limits on what each subject may be charged: 5,10,20.",
+            show_default=False,
+        ),
+    ] = None,
+    option: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--option",
+            "-o",
+            metavar="METHOD.OPTION=VALUE",
+            help="Option of a method, such as nocta-amortized.hidden=32; may be repeated.",
             show_default=False,
         ),
     ] = None,
@@ -129,7 +140,8 @@ def compare(
     )
     if quick:
         setup = setup.rehearsal()
-    wanted = make_jobs(parse_methods(methods), range(seeds))
+    names = parse_methods(methods)
+    wanted = make_jobs(names, range(seeds), parse_method_options(option or [], names))
     try:
         comparison = run(setup, wanted, out, n_jobs=jobs, progress=not quiet)
     except KeyboardInterrupt:

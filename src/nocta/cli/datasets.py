@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from nocta.cli.options import parse_options
+
 if TYPE_CHECKING:
     from rich.table import Table
 
@@ -39,7 +41,7 @@ def datasets(
     option: Annotated[
         list[str] | None,
         typer.Option(
-            "--option", "-o", metavar="KEY=VALUE", show_default=False,
+            "--option", "-o", metavar="NAME=VALUE", show_default=False,
             help="Option of the data set's loader, such as min_labels=3; may be repeated.",
         ),
     ] = None,
@@ -64,29 +66,6 @@ def datasets(
         typer.echo(str(report))
     else:
         _print(registry.card(name))
-
-
-def parse_options(pairs: list[str]) -> dict[str, Any]:
-    """Loader options from `key=value` texts; values are Python literals, or else plain text.
-
-    Example:
-        >>> parse_options(["min_labels=3", "biomarkers=any", "features={'FDG': 1.0}"])
-        {'min_labels': 3, 'biomarkers': 'any', 'features': {'FDG': 1.0}}
-    """
-    import ast
-
-    from nocta.exceptions import ConfigError
-
-    options: dict[str, Any] = {}
-    for pair in pairs:
-        key, equals, value = pair.partition("=")
-        if not equals or not key:
-            raise ConfigError(f"'{pair}' is not an option; write it as KEY=VALUE.")
-        try:
-            options[key.strip()] = ast.literal_eval(value)
-        except (ValueError, SyntaxError):
-            options[key.strip()] = value
-    return options
 
 
 def to_markdown(names: list[str]) -> str:

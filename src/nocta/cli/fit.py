@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -16,6 +16,7 @@ from nocta.cli.data import (
     load_data,
     parse_numbers,
 )
+from nocta.cli.options import parse_options
 
 if TYPE_CHECKING:
     from nocta.model import NOCTA
@@ -101,7 +102,7 @@ def fit(
         seed=seed,
         n_points=points,
         quick=quick,
-        preset_options=_read_options(option or []),
+        preset_options=parse_options(option or []),
     )
     try:
         model = fit_to_folder(
@@ -116,24 +117,6 @@ def fit(
         typer.echo(f"\nStopped. Finished stages are in '{out}'; go on with --resume.", err=True)
         raise typer.Exit(130) from None
     _print(model, data, out)
-
-
-def _read_options(pairs: list[str]) -> dict[str, Any]:
-    """`NAME=VALUE` pairs; a value that reads as JSON is taken as such, any other is text."""
-    import json
-
-    from nocta.exceptions import ConfigError
-
-    found: dict[str, Any] = {}
-    for pair in pairs:
-        name, equals, value = pair.partition("=")
-        if not equals or not name:
-            raise ConfigError(f"--option is '{pair}'; write NAME=VALUE.")
-        try:
-            found[name] = json.loads(value)
-        except ValueError:
-            found[name] = value
-    return found
 
 
 def _print(model: NOCTA, data: str, out: Path) -> None:

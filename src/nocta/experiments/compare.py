@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -88,10 +88,20 @@ class Comparison:
         return paper_results(self.dataset) if self.setup.source.schema is None else None
 
 
-def make_jobs(methods: Iterable[str], seeds: Iterable[int]) -> list[Job]:
-    """Every method at every seed."""
-    seeds = list(seeds)
-    return [Job(method, seed) for method in methods for seed in seeds]
+def make_jobs(
+    methods: Iterable[str],
+    seeds: Iterable[int],
+    options: Mapping[str, Mapping[str, Any]] | None = None,
+) -> list[Job]:
+    """Every method at every seed.
+
+    Args:
+        methods: Names.
+        seeds: The same for every method.
+        options: By method, options that are not the default.
+    """
+    seeds, options = list(seeds), options or {}
+    return [Job(method, seed, options.get(method, {})) for method in methods for seed in seeds]
 
 
 def compare(

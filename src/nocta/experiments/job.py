@@ -6,7 +6,6 @@ order, in any process, on any machine, and give the same numbers.
 
 from __future__ import annotations
 
-import inspect
 import re
 import time as clock
 from collections.abc import Mapping
@@ -15,9 +14,9 @@ from typing import Any
 
 from nocta.cohort.cohort import Cohort
 from nocta.evaluation.rollout import Rollout, rollout
-from nocta.exceptions import ConfigError, did_you_mean
 from nocta.experiments.audits import audit_points
 from nocta.experiments.details import describe_rollout
+from nocta.experiments.method_options import make_method
 from nocta.experiments.operating_points import operating_points
 from nocta.experiments.results import make_row, plain
 from nocta.experiments.setup import Setup
@@ -35,7 +34,7 @@ class Job:
     Args:
         method: Name of the method.
         seed: Decides the split, every training run, and the draw of data that is drawn.
-        options: Of the method's constructor, where they are not the preset's.
+        options: Of the method, where they are not the default; see `method_options`.
         label: How the method is called in results; its name by default.
 
     Example:
@@ -118,7 +117,7 @@ def run_job(
     keys = {
         "dataset": cohort.name,
         "method": job.label,
-        "preset": setup.preset,
+        "preset": getattr(method, "preset", setup.preset),
         "availability": setup.availability,
         "seed": job.seed,
         "split": "test",
@@ -142,17 +141,8 @@ def run_job(
 
 
 def build_method(setup: Setup, job: Job) -> Method:
-    """The method with its options; preset and quickness reach the methods that know them."""
-    cls = method_class(job.method)
-    known = inspect.signature(cls).parameters
-    for option in job.options:
-        if option not in known:
-            raise ConfigError(
-                f"Method '{job.method}' has no option '{option}'.{did_you_mean(option, known)} "
-                f"It has: {', '.join(known) or 'none'}."
-            )
-    offered = {"preset": setup.preset, "quick": setup.quick}
-    method = cls(**{**{k: v for k, v in offered.items() if k in known}, **job.options})
+    """The method with its options, ready to be fitted under the rules of the comparison."""
+    method = make_method(job.method, job.options, preset=setup.preset, quick=setup.quick)
     method.availability = setup.availability
     return method
 

@@ -78,6 +78,17 @@ class Method(ABC):
     def policy(self, setting: dict[str, Any]) -> Policy:
         """The policy at one operating point."""
 
+    @classmethod
+    def option_bundle(cls, preset: str) -> type[Any] | None:
+        """A dataclass whose fields are options too, handed to the constructor as `options`.
+
+        A method with nothing but plain arguments has none.
+
+        Args:
+            preset: Different presets may have different options.
+        """
+        return None
+
 
 def require_predictor(method: Method, predictor: Predictor | None) -> Predictor:
     """The given predictor, or an error that says how to get one."""

@@ -12,6 +12,7 @@ from nocta.predictors.base import Predictor
 from nocta.predictors.cross_fitted import CrossFittedPredictor
 from nocta.predictors.fitting import Preset
 from nocta.presets.base import EstimatorName
+from nocta.presets.options import options_class
 
 
 class _NoctaMethod(Method):
@@ -36,6 +37,11 @@ class _NoctaMethod(Method):
         self.preset: Preset = preset
         self.options = options
         self.quick = quick
+
+    @classmethod
+    def option_bundle(cls, preset: str) -> type[Any] | None:
+        """The options of the preset."""
+        return options_class(preset)
 
     def fit(
         self,

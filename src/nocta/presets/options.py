@@ -129,6 +129,11 @@ class PaperOptions:
         _check(self)
 
 
+def options_class(preset: str) -> type[DefaultOptions] | type[PaperOptions]:
+    """The knobs that a preset has."""
+    return PaperOptions if preset == "paper" else DefaultOptions
+
+
 def read_options(kind: type[O], options: Mapping[str, Any]) -> O:
     """Options of a preset from plain names and values; unknown names get a suggestion."""
     known = [f.name for f in fields(kind)]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 import shlex
 from collections.abc import Sequence
@@ -197,9 +198,19 @@ def settings_table(view: ReportView) -> list[tuple[str, str]]:
         ("availability", setup.availability),
         ("predictor of methods that share one", setup.predictor),
         ("acquiring everything costs", f"{cohort['cost_of_everything']:.2f}"),
+        *([("options", options)] if (options := _options(comparison)) else []),
         ("command", command(comparison)),
     ]  # fmt: skip
     return entries
+
+
+def _options(comparison: Comparison) -> str:
+    """Options of methods that are not the default."""
+    found = {
+        record["job"]["label"]: ", ".join(f"{k} = {v}" for k, v in record["job"]["options"].items())
+        for record in comparison.records
+    }
+    return "; ".join(f"{label(name)}: {text}" for name, text in found.items() if text)
 
 
 def times_table(view: ReportView) -> dict[str, Any]:
@@ -248,6 +259,11 @@ def command(comparison: Comparison) -> str:
     for option, value in options.items():
         if value:
             parts += [option, value]
+    jobs = {record["job"]["label"]: record["job"] for record in comparison.records}
+    for method, job in jobs.items():
+        for name, value in job["options"].items() if method == job["method"] else ():
+            text = value if isinstance(value, str) else json.dumps(value)
+            parts += ["-o", f"{method}.{name}={text}"]
     if setup.quick:
         parts.append("--quick")
     return shlex.join([*parts, "--out", str(comparison.directory)])

@@ -1,0 +1,72 @@
+"""Options of methods and data sets on the command line: `-o NAME=VALUE`, as often as needed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+
+def parse_options(pairs: Sequence[str]) -> dict[str, Any]:
+    """Names and values from `NAME=VALUE` texts.
+
+    Values are read as JSON, else as Python literals, else taken as text.
+
+    Example:
+        >>> parse_options(["hidden=32", "radius=null", "metric=values", "features={'FDG': 1.0}"])
+        {'hidden': 32, 'radius': None, 'metric': 'values', 'features': {'FDG': 1.0}}
+    """
+    from nocta.exceptions import ConfigError
+
+    found: dict[str, Any] = {}
+    for pair in pairs:
+        name, equals, value = pair.partition("=")
+        if not equals or not name.strip():
+            raise ConfigError(f"'{pair}' is not an option; write it as NAME=VALUE.")
+        found[name.strip()] = parse_value(value)
+    return found
+
+
+def parse_method_options(pairs: Sequence[str], methods: Sequence[str]) -> dict[str, dict[str, Any]]:
+    """By method, its options from `METHOD.OPTION=VALUE` texts.
+
+    Args:
+        pairs: As they were typed.
+        methods: Those that are compared.
+
+    Example:
+        >>> parse_method_options(["static.a=1", "static.b=x"], ["static", "random"])
+        {'static': {'a': 1, 'b': 'x'}}
+    """
+    from nocta.exceptions import ConfigError, did_you_mean
+
+    found: dict[str, dict[str, Any]] = {}
+    for name, value in parse_options(pairs).items():
+        method, dot, option = name.partition(".")
+        if not dot or not option:
+            raise ConfigError(
+                f"'{name}' names no method; write METHOD.OPTION=VALUE, such as "
+                f"{methods[0]}.{name}=..."
+            )
+        if method not in methods:
+            hint = did_you_mean(method, methods)
+            raise ConfigError(
+                f"'{name}' is an option of method '{method}', which is not compared.{hint} "
+                f"Compared are: {', '.join(methods)}."
+            )
+        found.setdefault(method, {})[option] = value
+    return found
+
+
+def parse_value(text: str) -> Any:
+    """One value: JSON, else a Python literal, else text."""
+    import ast
+    import json
+
+    try:
+        return json.loads(text)
+    except ValueError:
+        pass
+    try:
+        return ast.literal_eval(text)
+    except (ValueError, SyntaxError):
+        return text
