@@ -1,0 +1,316 @@
+"""RAS and AS: at every visit, what to acquire next time and how long to wait until then.
+
+Qin, van der Schaar and Lee, "Risk-averse active sensing for timely outcome prediction under cost
+pressure" (NeurIPS 2023). An actor sees what was acquired so far and draws a set of features for
+the next visit, each by a coin of its own, and the interval until then, from a Beta distribution.
+A follow-up costs the acquisitions, plus `lambda` times the *prediction deficiency* (how far the
+prediction is from the one with everything acquired, by the Jensen-Shannon divergence), plus a
+penalty for visits at which nothing is acquired. Actor and critic are trained on simulated
+follow-ups of the training subjects; RAS on the worst tenth of them only, found anew again and
+again, which makes it averse to risk. AS is the same with a fixed interval and on everybody.
+
+The parts: `ras_pretraining` (the predictor), `ras_networks` (encoder, actor, critic),
+`ras_training` (simulation and actor-critic). Where this departs from the original:
+
+- **Causal.** The original interpolates between acquisitions and predicts after the last one, so
+  a later acquisition changes earlier predictions. Here each prediction comes from the history up
+  to its own slot; the same for the encoder of the actor (see `nocta.predictors.cde`).
+- **On a grid.** Waiting times lead to the next slot at or after. The shortest interval is 0 by
+  default, so that the next slot can be reached by more than one exact value.
+- **A prediction at every slot.** The deficiency compares the two predictions slot by slot, and the
+  one from what was acquired knows which slot it is; the original keeps the prediction made at the
+  last visit. Labels drift with time, so that one would be judged by staleness alone.
+- **Softmax** over classes, trained by cross-entropy, where the original has one sigmoid per class.
+- **The drop rate is chosen on validation** (the released code looks at test subjects), and so are
+  the weights kept: by mean cost of a follow-up for AS, by that of the worst tenth for RAS.
+- **The critic judges the state in which an action is taken.** In the released code the advantage
+  of a set of features subtracts the value of the state that already contains what it revealed.
+- **Exploration keeps a gradient.** Probabilities are squeezed into [.1, .9], not clipped, and the
+  margin narrows as training goes on. Training begins with nearly everything acquired: from coins
+  at one half the actor unlearns to acquire before it learns what is worth it.
+- **Learning rates** are a tenth of the released ones or less, which collapse within a few steps.
+- **Scales.** `lambda` is tried around (cost of everything) / (deficiency of acquiring nothing):
+  the published values depend on the predictor they were used with, and are tried with
+  `preset="paper"` only. The penalty of an empty visit counts in units of the dearest feature.
+
+A value that was never recorded yields nothing and is not charged; the actor learns that it was
+asked for in vain. With a hard budget the most wanted features are acquired while they last.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import ClassVar
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from nocta.cohort.cohort import Cohort
+from nocta.exceptions import ConfigError, did_you_mean
+from nocta.policies.base import Decision, Observation, Policy
+from nocta.policies.fixed import first_affordable
+from nocta.policies.method import cost_of_everything
+from nocta.policies.ras_networks import ActorCritic, EncoderKind, Intervals, before_first_visit
+from nocta.policies.ras_pretraining import DROP_RATES, pretrain
+from nocta.policies.ras_training import Prices, RasTraining, Simulator, train_actor
+from nocta.policies.retrained import RetrainedMethod
+from nocta.predictors.base import Predictor
+from nocta.predictors.fitting import Preset
+from nocta.predictors.neural import NeuralPredictor
+
+#: Knob values to look at, in units of (cost of everything) / (deficiency of acquiring nothing).
+_KNOB_SHARES = (0.3, 10.0)
+#: Fixed intervals that AS may choose from, in units of the usual distance of two slots.
+_FIXED_INTERVALS = (1.0, 2.0, 4.0)
+#: Longest intervals of the NOCTA paper, in the unit of the data set's slot times.
+_LONGEST = {"synthetic": 5.0, "adni": 18.0, "oai-womac": 54.0, "oai-klg": 54.0}
+
+
+class SensingPolicy(Policy):
+    """Acts by the modes of a trained actor: features more likely than not, the likeliest interval.
+
+    Args:
+        predictor: Predicts from what was acquired; its inputs are the actor's as well.
+        net: The trained actor.
+        intervals: The visit grid.
+    """
+
+    def __init__(self, predictor: NeuralPredictor, net: ActorCritic, intervals: Intervals) -> None:
+        self.predictor: NeuralPredictor = predictor
+        self.net = net
+        self.intervals = intervals
+
+    def decide(self, observation: Observation) -> Decision:
+        probability, share = self._act(observation)
+        n, n_times = len(observation), observation.catalog.n_times
+        target = self.intervals.next_slot(observation.time, share)
+        usable = np.append(observation.catalog.open_slots.any(axis=1), True)
+        target = np.array([k + int(usable[k:].argmax()) for k in target], dtype=np.int64)
+        plans = np.zeros((n, n_times, observation.catalog.n_features), dtype=bool)
+        coming = np.flatnonzero(target < n_times)
+        plans[coming, target[coming]] = probability[coming] > 0.5
+        plans &= observation.open_slots
+        decision = first_affordable(observation, plans, -probability[:, None])
+        # A visit at which nothing is wanted is still a visit: the actor is asked again there.
+        idle = ~plans.any(axis=(1, 2)) & (target < n_times)
+        return Decision(np.where(idle, target, decision.time), decision.features)
+
+    @torch.no_grad()
+    def _act(self, observation: Observation) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+        inputs = before_first_visit(
+            self.predictor.encode(observation.history), self.predictor.encoder_
+        )
+        states = self.net.encoder.states(inputs)
+        now = states[torch.arange(len(states)), torch.from_numpy(observation.time) + 1]
+        action = self.net.act(now)
+        return action.features.numpy(), action.share.numpy()
+
+
+class _ActiveSensing(RetrainedMethod):
+    """What RAS and AS share: the pretrained predictor, the prices, the scale of the knob."""
+
+    knob = "prediction_weight"
+    knob_range = (1.0, 1e4)
+    paper_grids: ClassVar[Mapping[str, tuple[float, ...]]] = {
+        "synthetic": (5000.0, 7000.0, 9000.0),
+        "adni": (50.0, 75.0, 100.0, 175.0),
+        "oai-womac": (2000.0, 4500.0, 9000.0),
+        "oai-klg": (1200.0, 1700.0),
+    }
+
+    predictor_: NeuralPredictor
+    drop_rate_: float
+    curves_: dict[float, list[float]]
+
+    def __init__(
+        self,
+        grid: Sequence[float] | None = None,
+        quick: bool = False,
+        preset: Preset = "default",
+        encoder: EncoderKind = "gru",
+        hidden: int = 64,
+        drop_rate: float | None = None,
+        empty_penalty: float = 10.0,
+        training: RasTraining | None = None,
+    ) -> None:
+        super().__init__(grid, quick)
+        self.preset = preset
+        self.encoder = encoder
+        self.hidden = hidden
+        self.drop_rate = drop_rate
+        self.empty_penalty = empty_penalty
+        self.training = training
+
+    def _prepare(
+        self, train: Cohort, val: Cohort, seed: int, predictor: Predictor | None, progress: bool
+    ) -> None:
+        if self.encoder not in ("gru", "cde"):
+            hint = did_you_mean(self.encoder, ("gru", "cde"))
+            raise ConfigError(f"encoder is '{self.encoder}'; use 'gru' or 'cde'.{hint}")
+        if self.drop_rate is not None and not 0 <= self.drop_rate < 1:
+            raise ConfigError(f"drop_rate is {self.drop_rate}; use a number from 0 to below 1.")
+        self.slot_times_ = _slot_times(train)
+        self.predictor_, self.drop_rate_ = pretrain(
+            train,
+            val,
+            self.slot_times_,
+            kind=self.encoder,
+            hidden=self.hidden,
+            drop_rates=DROP_RATES if self.drop_rate is None else (self.drop_rate,),
+            quick=self.quick,
+            seed=seed,
+            progress=progress,
+        )
+        self.curves_ = {}
+        self._simulators = (Simulator(train, self.predictor_), Simulator(val, self.predictor_))
+
+    def _knob_range(self, train: Cohort) -> tuple[float, float]:
+        scale = cost_of_everything(train) / self._simulators[0].deficiency_of_nothing()
+        return _KNOB_SHARES[0] * scale, _KNOB_SHARES[1] * scale
+
+    def _train(self, value: float, train: Cohort, val: Cohort, seed: int, progress: bool) -> Policy:
+        prices = Prices(value, self.empty_penalty * float(train.catalog.costs.max()))
+        training = self._training()
+        candidates = self._candidates(train)
+        best = candidates[0]
+        if len(candidates) > 1:
+            short = replace(training, rounds=max(2, training.rounds // 4))
+            tried = [self._run(c, prices, short, seed, progress)[1] for c in candidates]
+            best = candidates[int(np.argmin([min(curve) for curve in tried]))]
+        net, self.curves_[value] = self._run(best, prices, training, seed, progress)
+        return SensingPolicy(self.predictor_, net, best)
+
+    def _run(
+        self, intervals: Intervals, prices: Prices, training: RasTraining, seed: int, progress: bool
+    ) -> tuple[ActorCritic, list[float]]:
+        return train_actor(
+            *self._simulators,
+            intervals,
+            prices,
+            training,
+            hidden=self.hidden // 2,
+            kind=self.encoder,
+            seed=seed,
+            progress=progress,
+        )
+
+    def _training(self) -> RasTraining:
+        training = self.training or RasTraining()
+        if self.quick:
+            training = replace(training, rounds=min(training.rounds, 5))
+        return training
+
+    def _candidates(self, train: Cohort) -> list[Intervals]:
+        raise NotImplementedError
+
+
+class Ras(_ActiveSensing):
+    """Risk-averse active sensing: adaptive intervals, trained on the worst tenth of follow-ups.
+
+    The setting is `{"prediction_weight": lambda}`; a larger weight acquires more.
+
+    Args:
+        grid: Prediction weights to train at; chosen to spread the costs by default.
+        quick: A rehearsal: few and short fits.
+        preset: `"paper"` also tries the published prediction weights.
+        encoder: `"gru"`, or the published `"cde"`, which needs `nocta[cde]` and is slower by an
+            order of magnitude.
+        hidden: Units of the predictor's state; the actor's has half as many.
+        drop_rate: Of the auxiliary policy; chosen on validation by default.
+        intervals: Shortest and longest interval between visits, in the unit of the cohort's slot
+            times; from the next slot to half the follow-up by default, or to what the NOCTA paper
+            allows on its data sets.
+        tail_share: Share of the follow-ups, the dearest, to train on.
+        empty_penalty: Of a visit without acquisitions, in units of the dearest feature.
+        training: Length and pace; `tail_share` is set from here.
+
+    Example:
+        >>> from nocta.testing import tiny_cohort
+        >>> train, val = tiny_cohort(80).split((0.5, 0.5))
+        >>> ras = Ras(grid=[100.0], quick=True, hidden=8, drop_rate=0.3).fit(train, val, seed=0)
+        >>> ras.settings(val, 5)
+        [{'prediction_weight': 100.0}]
+    """
+
+    name = "ras"
+
+    def __init__(
+        self,
+        grid: Sequence[float] | None = None,
+        quick: bool = False,
+        preset: Preset = "default",
+        encoder: EncoderKind = "gru",
+        hidden: int = 64,
+        drop_rate: float | None = None,
+        intervals: tuple[float, float] | None = None,
+        tail_share: float = 0.1,
+        empty_penalty: float = 10.0,
+        training: RasTraining | None = None,
+    ) -> None:
+        super().__init__(grid, quick, preset, encoder, hidden, drop_rate, empty_penalty, training)
+        self.intervals = intervals
+        self.tail_share = tail_share
+
+    def _training(self) -> RasTraining:
+        if not 0 < self.tail_share <= 1:
+            raise ConfigError(f"tail_share is {self.tail_share}; use a number from 0 to 1.")
+        return replace(super()._training(), tail_share=self.tail_share)
+
+    def _candidates(self, train: Cohort) -> list[Intervals]:
+        shortest, longest = self.intervals or (
+            0.0,
+            _LONGEST.get(train.name, float(np.ptp(self.slot_times_)) / 2),
+        )
+        return [Intervals(self.slot_times_, shortest, longest)]
+
+
+class As(_ActiveSensing):
+    """Active sensing: as `Ras`, with one fixed interval, trained on everybody.
+
+    The setting is `{"prediction_weight": lambda}`; a larger weight acquires more.
+
+    Args:
+        grid: Prediction weights to train at; chosen to spread the costs by default.
+        quick: A rehearsal: few and short fits.
+        preset: `"paper"` also tries the published prediction weights.
+        encoder: As in `Ras`.
+        hidden: As in `Ras`.
+        drop_rate: As in `Ras`.
+        interval: Between two visits, in the unit of the cohort's slot times; by default the best
+            on validation of one, two and four slots, at each prediction weight.
+        empty_penalty: As in `Ras`.
+        training: Length and pace.
+    """
+
+    name = "as"
+
+    def __init__(
+        self,
+        grid: Sequence[float] | None = None,
+        quick: bool = False,
+        preset: Preset = "default",
+        encoder: EncoderKind = "gru",
+        hidden: int = 64,
+        drop_rate: float | None = None,
+        interval: float | None = None,
+        empty_penalty: float = 10.0,
+        training: RasTraining | None = None,
+    ) -> None:
+        super().__init__(grid, quick, preset, encoder, hidden, drop_rate, empty_penalty, training)
+        self.interval = interval
+
+    def _candidates(self, train: Cohort) -> list[Intervals]:
+        if self.interval is not None:
+            return [Intervals(self.slot_times_, self.interval, self.interval)]
+        span, usual = float(np.ptp(self.slot_times_)), float(np.median(np.diff(self.slot_times_)))
+        waits = [k * usual for k in _FIXED_INTERVALS if k == 1 or k * usual <= span]
+        return [Intervals(self.slot_times_, wait, wait) for wait in waits]
+
+
+def _slot_times(cohort: Cohort) -> NDArray[np.float64]:
+    if cohort.n_times < 2:
+        raise ConfigError("Active sensing decides about intervals; it needs at least two slots.")
+    times = cohort.slot_times or tuple(range(cohort.n_times))
+    return np.asarray(times, dtype=float)

@@ -1,0 +1,329 @@
+"""Actor-critic training of active sensing, on simulated follow-ups of the training subjects.
+
+One follow-up costs what is acquired, plus the prediction weight times the *prediction deficiency*,
+plus a penalty for every visit at which nothing is acquired. See `nocta.policies.ras`.
+"""
+
+from __future__ import annotations
+
+import copy
+import math
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor, nn
+from tqdm.auto import tqdm
+
+from nocta.cohort.cohort import Cohort
+from nocta.policies.ras_networks import (
+    Action,
+    ActorCritic,
+    EncoderKind,
+    Intervals,
+    before_first_visit,
+)
+from nocta.predictors.encoding import EncodedCohort, InputEncoder
+from nocta.predictors.neural import NeuralPredictor
+
+_TINY = 1e-7
+_CHUNK = 4096
+
+
+@dataclass(frozen=True)
+class RasTraining:
+    """How long and how fast actor and critic are trained.
+
+    Args:
+        rounds: At most so many; before each, the tail is looked for anew.
+        steps_per_round: Gradient steps per round.
+        batch_size: Simulated follow-ups per step.
+        learning_rate: Peak of a cosine schedule over all rounds.
+        exploration: While training, no probability comes closer to 0 or 1 than this; it falls to
+            a tenth of it towards the end.
+        discount: Of later visits.
+        tail_share: Train on this share of the subjects, those whose follow-up cost most; `None`
+            for everybody.
+        patience: Stop after so many rounds without a better validation cost.
+    """
+
+    rounds: int = 30
+    steps_per_round: int = 20
+    batch_size: int = 512
+    learning_rate: float = 1e-2
+    exploration: float = 0.1
+    discount: float = 0.99
+    tail_share: float | None = None
+    patience: int = 10
+
+
+@dataclass(frozen=True)
+class Prices:
+    """What a follow-up is charged beside the acquisitions themselves.
+
+    Args:
+        prediction_weight: Of the prediction deficiency (`lambda`).
+        empty_visit: For a visit at which nothing is asked for (`nu`).
+    """
+
+    prediction_weight: float
+    empty_visit: float
+
+
+@dataclass(frozen=True)
+class Episodes:
+    """Simulated follow-ups; decision `s` is made at slot `s - 1`, the first before any visit.
+
+    Args:
+        requested: `(b, L, M)` what was asked for.
+        visited: `(b, L)` at which slots there was a visit.
+        chosen: `(b, L + 1, M)` features drawn at each decision.
+        share: `(b, L + 1)` interval drawn at each decision.
+        mattered: `(b, L + 1, M)` which of `chosen` had an effect: open at a visit that came.
+    """
+
+    requested: Tensor
+    visited: Tensor
+    chosen: Tensor
+    share: Tensor
+    mattered: Tensor
+
+
+class Simulator:
+    """A cohort that can be followed up again and again: the training side of the environment.
+
+    It holds true values and must never be handed to a policy.
+
+    Args:
+        cohort: Subjects to follow.
+        predictor: Pretrained and frozen.
+    """
+
+    def __init__(self, cohort: Cohort, predictor: NeuralPredictor) -> None:
+        self.catalog = cohort.catalog
+        self.predictor = predictor
+        self.data = EncodedCohort(predictor.encoder_, cohort)
+        self.open = torch.from_numpy(cohort.catalog.open_slots)
+        # From each slot on, the first at which anything can be acquired.
+        usable = np.append(cohort.catalog.open_slots.any(axis=1), True)
+        self.landing = torch.tensor([k + int(usable[k:].argmax()) for k in range(len(usable))])
+        slots = np.arange(cohort.n_times)
+        last = np.where(cohort.visits, slots, -1).max(axis=1, initial=-1)
+        self.followed = torch.from_numpy(slots <= last[:, None]).float()
+        everything = np.broadcast_to(cohort.catalog.open_slots, cohort.recorded.shape)
+        index = np.arange(len(cohort))
+        self.full = self._predict(index, torch.from_numpy(everything.copy()))
+
+    def __len__(self) -> int:
+        return len(self.data)
+
+    @torch.no_grad()
+    def follow(
+        self,
+        net: ActorCritic,
+        intervals: Intervals,
+        index: NDArray[np.int64],
+        generator: torch.Generator | None = None,
+        floor: float = 0.0,
+    ) -> Episodes:
+        """Let the actor act on the subjects at `index`; without a generator, by its modes."""
+        rows, n_times = torch.from_numpy(index), len(self.open)
+        slots, frame = self.data.slots[rows], self.data.frame[rows]
+        requested = torch.zeros(len(rows), *self.open.shape, dtype=torch.bool)
+        visited = torch.zeros(len(rows), n_times, dtype=torch.bool)
+        chosen = torch.zeros(len(rows), n_times + 1, self.open.shape[1], dtype=torch.bool)
+        share = torch.full((len(rows), n_times + 1), 0.5)
+        mattered = torch.zeros_like(chosen)
+        closed = torch.cat([self.open, torch.zeros_like(self.open[:1])])
+        target = self.landing[torch.zeros(len(rows), dtype=torch.int64)]
+        padded = before_first_visit(torch.cat([slots, frame], dim=2)[:, :1], self._encoder)
+        state, carry = net.encoder.advance(padded[:, 0], None)
+        wanted, share[:, 0] = _draw(net.act(state, floor), generator)
+        chosen[:, 0], mattered[:, 0] = wanted, closed[target]
+        for k in range(n_times):
+            here = target == k
+            visited[:, k] = here
+            requested[:, k] = here[:, None] & wanted & self.open[k]
+            row = slots[:, k] * requested[:, k, self.data.owner]
+            state, carry = net.encoder.advance(torch.cat([row, frame[:, k]], dim=1), carry)  # type: ignore[arg-type]
+            drawn, wait = _draw(net.act(state, floor), generator)
+            due = intervals.next_slot(np.full(len(rows), k), wait.numpy())
+            target = torch.where(here, self.landing[torch.from_numpy(due)], target)
+            wanted = torch.where(here[:, None], drawn, wanted)
+            chosen[:, k + 1], share[:, k + 1] = drawn, wait
+            mattered[:, k + 1] = here[:, None] & closed[target]
+        return Episodes(requested, visited, chosen, share, mattered)
+
+    def stage_costs(self, index: NDArray[np.int64], episodes: Episodes, prices: Prices) -> Tensor:
+        """What each slot of each follow-up costs, `(b, L)`."""
+        asked = episodes.requested.numpy()
+        paid = self.catalog.cost_per_visit(asked & self.data.recorded[index])
+        deficiency = jensen_shannon(self.full[index], self._predict(index, episodes.requested))
+        empty = episodes.visited & ~episodes.requested.any(dim=2)
+        share = prices.prediction_weight / len(self.open)
+        extra = share * deficiency + prices.empty_visit * empty
+        return torch.from_numpy(paid).float() + extra * self.followed[index]
+
+    def inputs(self, index: NDArray[np.int64], episodes: Episodes) -> Tensor:
+        """Inputs of the networks over whole follow-ups, `(b, L + 1, width)`."""
+        return before_first_visit(
+            self.data.inputs(index, episodes.requested.numpy()), self._encoder
+        )
+
+    def totals(
+        self,
+        net: ActorCritic,
+        intervals: Intervals,
+        prices: Prices,
+        generator: torch.Generator | None = None,
+        floor: float = 0.0,
+    ) -> Tensor:
+        """What the follow-up of every subject costs in all, `(n,)`."""
+        pieces = np.array_split(np.arange(len(self)), math.ceil(len(self) / _CHUNK))
+        found = []
+        for index in pieces:
+            episodes = self.follow(net, intervals, index, generator, floor)
+            found.append(self.stage_costs(index, episodes, prices).sum(dim=1))
+        return torch.cat(found)
+
+    def deficiency_of_nothing(self) -> float:
+        """Mean prediction deficiency of a follow-up without any acquisition."""
+        index = np.arange(len(self))
+        nothing = torch.zeros(len(self), *self.open.shape, dtype=torch.bool)
+        found = jensen_shannon(self.full, self._predict(index, nothing)) * self.followed
+        return float(found.mean()) + _TINY
+
+    @property
+    def _encoder(self) -> InputEncoder:
+        return self.predictor.encoder_
+
+    def _predict(self, index: NDArray[np.int64], requested: Tensor) -> Tensor:
+        return self.predictor.log_proba(self.data.inputs(index, requested.numpy())).exp()
+
+
+def train_actor(
+    train: Simulator,
+    val: Simulator,
+    intervals: Intervals,
+    prices: Prices,
+    config: RasTraining,
+    *,
+    hidden: int,
+    kind: EncoderKind,
+    seed: int,
+    progress: bool = False,
+) -> tuple[ActorCritic, list[float]]:
+    """Actor and critic at one prediction weight; the weights best on validation are kept.
+
+    Returns:
+        The network and the validation cost after every round: the mean over subjects, or over
+        the worst `tail_share` of them.
+    """
+    rng, generator = np.random.default_rng(seed), torch.Generator().manual_seed(seed)
+    with torch.random.fork_rng():
+        torch.manual_seed(seed)
+        net = ActorCritic(train.predictor.encoder_, hidden, kind)
+    optimizer = torch.optim.AdamW(net.parameters(), lr=config.learning_rate)
+    n_steps = config.rounds * config.steps_per_round
+    scheduler = torch.optim.lr_scheduler.OneCycleLR(
+        optimizer, config.learning_rate, total_steps=n_steps + 1, pct_start=0.1
+    )
+    best, best_weights, history = np.inf, copy.deepcopy(net.state_dict()), []
+    since_best = 0
+    bar = tqdm(range(config.rounds), desc="active sensing", disable=not progress)
+    for done in bar:
+        floor = config.exploration * (1 - 0.9 * done / max(config.rounds - 1, 1))
+        pool = np.arange(len(train))
+        if config.tail_share is not None:
+            totals = train.totals(net, intervals, prices, generator, floor)
+            pool = worst(totals, config.tail_share)
+        for _ in range(config.steps_per_round):
+            index = rng.choice(pool, size=config.batch_size, replace=len(pool) < config.batch_size)
+            optimizer.zero_grad(set_to_none=True)
+            loss = _loss(net, train, intervals, index, prices, config, generator, floor)
+            loss.backward()  # type: ignore[no-untyped-call]
+            nn.utils.clip_grad_norm_(net.parameters(), 1.0)
+            optimizer.step()
+            scheduler.step()
+        totals = val.totals(net, intervals, prices)
+        kept = worst(totals, config.tail_share or 1.0)
+        history.append(float(totals[kept].mean()))
+        bar.set_postfix(validation=f"{history[-1]:.3f}")
+        if history[-1] < best - 1e-6:
+            best, best_weights, since_best = history[-1], copy.deepcopy(net.state_dict()), 0
+        else:
+            since_best += 1
+            if since_best >= config.patience:
+                break
+    bar.close()
+    net.load_state_dict(best_weights)
+    return net.eval(), history
+
+
+def _loss(
+    net: ActorCritic,
+    simulator: Simulator,
+    intervals: Intervals,
+    index: NDArray[np.int64],
+    prices: Prices,
+    config: RasTraining,
+    generator: torch.Generator,
+    floor: float,
+) -> Tensor:
+    episodes = simulator.follow(net, intervals, index, generator, floor)
+    costs = simulator.stage_costs(index, episodes, prices)
+    returns, decided = discounted_returns(costs, episodes.visited, config.discount)
+    scaled = (returns - returns[decided].mean()) / (returns[decided].std() + _TINY)
+    states = net.encoder.states(simulator.inputs(index, episodes))
+    value, action = net.value(states), net.act(states, floor)
+    features, interval = action.log_prob(episodes.chosen, episodes.share, episodes.mattered)
+    if intervals.is_fixed:
+        interval = torch.zeros_like(interval)
+    interval = interval * (torch.arange(interval.shape[1]) > 0)  # the first visit is at once
+    advantage = (scaled - value).detach()
+    actor = ((features + interval) * advantage)[decided].mean()
+    critic = (value - scaled)[decided].square().mean()
+    return actor + critic
+
+
+def discounted_returns(costs: Tensor, visited: Tensor, discount: float) -> tuple[Tensor, Tensor]:
+    """What follows from each decision on, discounted once per visit, and which were made.
+
+    Args:
+        costs: `(b, L)` per slot.
+        visited: `(b, L)` at which slots there was a visit.
+        discount: Of later visits.
+
+    Returns:
+        Two `(b, L + 1)`; index 0 is the decision before the first visit.
+    """
+    running = torch.zeros(len(costs))
+    returns = torch.zeros(len(costs), costs.shape[1] + 1)
+    for k in reversed(range(costs.shape[1])):
+        running = costs[:, k] + running
+        returns[:, k + 1] = running
+        running = torch.where(visited[:, k], discount * running, running)
+    returns[:, 0] = running
+    return returns, torch.cat([torch.ones_like(visited[:, :1]), visited], dim=1)
+
+
+def jensen_shannon(p: Tensor, q: Tensor) -> Tensor:
+    """Divergence of two predictions, each class a Bernoulli variable, `(..., C)` to `(...)`."""
+    m = (p + q) / 2
+    return 0.5 * (_kullback_leibler(p, m) + _kullback_leibler(q, m))
+
+
+def _kullback_leibler(p: Tensor, q: Tensor) -> Tensor:
+    p, q = p.clamp(_TINY, 1 - _TINY), q.clamp(_TINY, 1 - _TINY)
+    return (torch.xlogy(p, p / q) + torch.xlogy(1 - p, (1 - p) / (1 - q))).sum(dim=-1)
+
+
+def worst(totals: Tensor, share: float) -> NDArray[np.int64]:
+    """Positions of the dearest `share` of the follow-ups, at least one."""
+    n = max(1, math.ceil(share * len(totals)))
+    return np.asarray(totals.numpy().argsort(kind="stable")[-n:])
+
+
+def _draw(action: Action, generator: torch.Generator | None) -> tuple[Tensor, Tensor]:
+    return action.modes() if generator is None else action.sample(generator)
