@@ -1,0 +1,246 @@
+"""DIME over time: the next slot is the one whose value is expected to lower the loss most.
+
+Gadgil, Covert and Lee, "Estimating Conditional Mutual Information for Dynamic Feature Selection"
+(ICLR 2024). A value network estimates, for everything not yet acquired, by how much acquiring it
+would lower the predictor's loss; the largest estimate per cost is acquired, and so on. Predictor
+and value network are trained together on the episodes they make, with some random acquisitions.
+
+As in the comparison of the NOCTA paper, what is acquired are the `L * M` slots. Acquiring one at
+a later visit moves the clock there, several may be acquired at one visit, one after the other,
+and the drop of the loss is summed over the labelled times from the current one on (predictions
+are causal, so earlier ones cannot change). Where this departs from the original:
+
+- The predictor is pretrained under random masks of every size and is the one the other methods
+  get; `preset="paper"` is the published network, and then the value network has its size too.
+- Episodes run side by side at different depths, so that one step of training sees short and long
+  histories; a finished episode makes room for another subject.
+- The value network regresses the drop itself, neither bounded by the entropy nor kept positive:
+  an acquisition may well raise the loss.
+- The drop is judged without dropout and, with few subjects, by a network that was never trained
+  on the subject: otherwise everything seems worth acquiring.
+- Prices include the fees that are still due, and a slot the budget does not allow is passed over.
+- Random acquisitions go to any open slot in the beginning and vanish linearly; the weights kept
+  are those with the lowest loss on validation, averaged along the episodes.
+"""
+
+from __future__ import annotations
+
+import copy
+from typing import Any, ClassVar, Literal, Self
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from nocta.cohort.cohort import Cohort
+from nocta.evaluation.rollout import rollout
+from nocta.exceptions import ConfigError
+from nocta.policies.base import Decision, Observation, Policy
+from nocta.policies.dime_training import (
+    FREE,
+    JointTraining,
+    Order,
+    ValueNet,
+    earliest,
+    prices_due,
+)
+from nocta.policies.method import Method, cost_targets, require_fitted, spread_knob
+from nocta.predictors.base import Predictor
+from nocta.predictors.cross_fitted import CrossFittedPredictor
+from nocta.predictors.fitting import Preset, fit_predictor
+
+Stop = Literal["threshold", "budget", "confidence"]
+_TOLERANCE = 1e-9
+
+
+class DimePolicy(Policy):
+    """Acquires the open slot with the largest expected drop of the loss per cost, then asks again.
+
+    Args:
+        predictor: Predicts from what was acquired.
+        value: Estimates the drop of the loss for every slot.
+        stop: `"threshold"`: when the best ratio is at most `limit`. `"confidence"`: when the
+            predictor's mean doubt over the times to come is at most `limit`. `"budget"`: only
+            when nothing is affordable any more.
+        limit: See `stop`.
+        order: `"value"`: the best slot first, wherever it is. `"time"`: of the slots above the
+            threshold, those of the earliest visit first.
+    """
+
+    acts_within_visit = True
+
+    def __init__(
+        self,
+        predictor: CrossFittedPredictor,
+        value: ValueNet,
+        stop: Stop,
+        limit: float,
+        order: Order = "value",
+    ) -> None:
+        self.predictor: CrossFittedPredictor = predictor
+        self.value = value
+        self.stop = stop
+        self.limit = limit
+        self.order = order
+        self.begin(0, 0)
+
+    def begin(self, n_subjects: int, seed: int) -> None:
+        #: Subjects, slots and scores of every round, so that one roll-out tells all limits.
+        self.notes: list[tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]] = []
+
+    def decide(self, observation: Observation) -> Decision:
+        ratios = self._ratios(observation)
+        best = ratios.max(axis=(1, 2))
+        score = best
+        if self.stop != "threshold":
+            score = np.inf if self.stop == "budget" else self._doubt(observation)
+            score = np.where(np.isneginf(best), best, score)
+        go = score > self.limit
+        by_time = self.order == "time" and self.stop == "threshold"
+        slot = earliest(ratios, ratios > self.limit if by_time else ratios == best[:, None, None])
+        self.notes.append((observation.rows[go], slot[go], score[go]))
+        width = observation.catalog.n_features
+        features = np.arange(width) == (slot % width)[:, None]
+        time = np.where(go, slot // width, Decision.STOP).astype(np.int64)
+        return Decision(time=time, features=features & go[:, None])
+
+    @torch.no_grad()
+    def _ratios(self, observation: Observation) -> NDArray[np.float64]:
+        """Expected drop per cost, `(n, L, M)`; minus infinity where it cannot be acquired."""
+        inputs = self.predictor.members[0].encode(observation.history)
+        drop = self.value(inputs, observation.time).numpy().astype(float)
+        price = prices_due(observation.catalog, observation.history.acquired)
+        later = np.arange(drop.shape[1])[None, :, None] >= observation.time[:, None, None]
+        fits = later & observation.catalog.open_slots & ~observation.history.requested
+        fits &= price <= observation.remaining[:, None, None] + _TOLERANCE
+        if observation.available is not None:
+            fits &= observation.available
+        return np.where(fits, drop / np.maximum(price, FREE), -np.inf)
+
+    def _doubt(self, observation: Observation) -> NDArray[np.float64]:
+        """One minus the mean probability of the likeliest class, over the times to come."""
+        likeliest = self.predictor.predict_proba(observation.history).max(axis=2).astype(float)
+        ahead = np.arange(likeliest.shape[1]) >= observation.time[:, None]
+        return np.asarray(1 - (likeliest * ahead).sum(axis=1) / ahead.sum(axis=1))
+
+
+class Dime(Method):
+    """DIME with predictor and value network trained together; one fit serves every setting.
+
+    The setting is `{"threshold": drop of the loss per cost}`, `{"budget": cost}` or
+    `{"confidence": mean probability of the likeliest class}`.
+
+    Args:
+        stop: What ends the acquisitions.
+        order: `"value"` acquires the best slot first, wherever it is, as published, and so closes
+            the visits before it. `"time"` acquires every slot above the threshold, the earliest
+            visit first; with a budget or confidence there is no threshold, and value decides.
+        preset: `"paper"` for the published networks.
+        hidden: Units of the value network's two hidden layers; the published predictor's where
+            `preset="paper"`.
+        epsilon: Share of random acquisitions at the beginning of training.
+        n_updates: Steps of joint training; chosen by the size of the cohort by default.
+        quick: A rehearsal: short training.
+    """
+
+    name = "dime"
+    shares_predictor = True
+
+    predictor_: CrossFittedPredictor
+    value_: ValueNet
+    losses_: list[float]
+
+    _knobs: ClassVar[tuple[Stop, ...]] = ("threshold", "budget", "confidence")
+
+    def __init__(
+        self,
+        stop: Stop = "threshold",
+        order: Order = "time",
+        preset: Preset = "default",
+        hidden: int = 128,
+        epsilon: float = 0.05,
+        n_updates: int | None = None,
+        quick: bool = False,
+    ) -> None:
+        self.stop = stop
+        self.order = order
+        self.preset = preset
+        self.hidden = hidden
+        self.epsilon = epsilon
+        self.n_updates = n_updates
+        self.quick = quick
+
+    def fit(
+        self,
+        train: Cohort,
+        val: Cohort,
+        *,
+        seed: int,
+        predictor: Predictor | None = None,
+        progress: bool = False,
+    ) -> Self:
+        if self.stop not in self._knobs:
+            raise ConfigError(f"stop is '{self.stop}'; use one of {', '.join(self._knobs)}.")
+        if not isinstance(predictor, CrossFittedPredictor):
+            predictor = fit_predictor(train, val, self.preset, seed, progress, quick=self.quick)
+        n_updates = self.n_updates or (300 if self.quick else 6000 if len(train) > 1000 else 1500)
+        with torch.random.fork_rng():
+            torch.manual_seed(seed)
+            self.predictor_ = copy.deepcopy(predictor)  # joint training changes it
+            first = self.predictor_.members[0]
+            frame = first.encoder_.width - first.encoder_.slot_width
+            self.value_ = ValueNet(
+                first.encoder_.slot_width,
+                frame - train.n_times,
+                train.catalog.open_slots.shape,
+                self.hidden if self.preset == "default" else first.get_params()["hidden"],
+                0.3 if len(train) < 1000 else 0.0,
+            )
+            order = self.order if self.stop == "threshold" else "value"
+            joint = JointTraining(self.predictor_, self.value_, train, order, seed)
+            self.losses_ = joint.run(val, n_updates, self.epsilon, progress)
+        return self
+
+    def settings(self, val: Cohort, n_points: int) -> list[dict[str, Any]]:
+        require_fitted(self, "value_")
+        targets = cost_targets(val, n_points)
+        if self.stop == "budget":
+            return [{"budget": round(float(b), 6)} for b in targets]
+        score = self._stop_scores(val)
+        high = float(np.max(score, initial=0.1, where=np.isfinite(score)))
+
+        def cost_at(limit: float) -> float:
+            if self.stop == "threshold" and self.order == "time":
+                return rollout(self.policy({"threshold": limit}), val).cost
+            return float(val.catalog.cost_of((score > limit) & val.recorded).mean())
+
+        knobs = spread_knob(
+            cost_at, (1e-4 * high, 1.01 * high), targets, n_evaluations=3 * n_points
+        )
+        if self.stop == "confidence":
+            return [{"confidence": 1 - limit} for limit in knobs]
+        return [{"threshold": limit} for limit in knobs]
+
+    def _stop_scores(self, val: Cohort) -> NDArray[np.float64]:
+        """For each slot the limit below which it is acquired, `(n, L, M)`, from one roll-out.
+
+        A limit cuts the same sequence of acquisitions short: a slot is reached where every score
+        up to it was above the limit.
+        """
+        policy = DimePolicy(self.predictor_, self.value_, self.stop, -np.inf)
+        rollout(policy, val)
+        lowest = np.full(len(val), np.inf)
+        scores = np.full((len(val), val.catalog.open_slots.size), -np.inf)
+        for rows, slots, score in policy.notes:
+            lowest[rows] = np.minimum(lowest[rows], score)
+            scores[rows, slots] = lowest[rows]
+        return scores.reshape(val.recorded.shape)
+
+    def policy(self, setting: dict[str, Any]) -> Policy:
+        require_fitted(self, "value_")
+        limit = -np.inf
+        if "threshold" in setting:
+            limit = float(setting["threshold"])
+        elif "confidence" in setting:
+            limit = 1 - float(setting["confidence"])
+        return DimePolicy(self.predictor_, self.value_, self.stop, limit, self.order)
