@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from nocta.cohort.catalog import Catalog
 from nocta.cohort.history import History
@@ -134,12 +134,21 @@ def summarize_plan(
 ) -> PlanSummary:
     """A plan `(L, M)` with names instead of positions."""
     cost = float(catalog.cost_of(plan))
-    charge = (objective - expected_loss) / cost_weight if cost_weight > 0 else cost
+    charge = float(expected_charge(cost, expected_loss, objective, cost_weight))
     visits = {
         int(t): [catalog.names[m] for m in np.flatnonzero(plan[t])]
         for t in np.flatnonzero(plan.any(axis=1))
     }
     return PlanSummary(visits, cost, charge, expected_loss, objective)
+
+
+def expected_charge(
+    price: ArrayLike, expected_loss: ArrayLike, objective: ArrayLike, cost_weight: float
+) -> NDArray[np.float64]:
+    """What plans are expected to be charged: the part of the objective that is no loss."""
+    if cost_weight == 0:
+        return np.asarray(price, dtype=float)
+    return np.asarray((np.asarray(objective) - np.asarray(expected_loss)) / cost_weight)
 
 
 def _latest(history: History) -> int:

@@ -1,11 +1,14 @@
-"""What `DIR` means on the command line: the folder of a saved model."""
+"""What `DIR` means on the command line: the folder of a saved model, and its cost weights."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
+
+if TYPE_CHECKING:
+    from nocta.model import NOCTA
 
 ModelArgument = Annotated[
     Path,
@@ -13,3 +16,15 @@ ModelArgument = Annotated[
         metavar="DIR", help="Folder of a model, as `nocta fit` writes it.", show_default=False
     ),
 ]
+
+
+def choose_cost_weight(model: NOCTA, given: float | None) -> tuple[float, str]:
+    """The cost weight to use, and where it comes from."""
+    from nocta.exceptions import ConfigError
+
+    if given is not None:
+        return given, "as given"
+    kept = getattr(model, "record_", {}).get("cost_weights", [])
+    if not kept:
+        raise ConfigError("This model keeps no cost weights; name one with --cost-weight.")
+    return kept[len(kept) // 2], f"the middle one of the {len(kept)} found on validation"

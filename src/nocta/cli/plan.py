@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from nocta.cli.model import ModelArgument
+from nocta.cli.model import ModelArgument, choose_cost_weight
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -58,7 +58,7 @@ def plan(
     fitted = load(model)
     table = read_history(history, fitted.schema_, fitted.catalog_)
     row = _find(table, subject, history)
-    weight, origin = _cost_weight(fitted, cost_weight)
+    weight, origin = choose_cost_weight(fitted, cost_weight)
     found = fitted.decide(
         table.history.subset(_only(row)), weight, time=int(table.time[row]), remaining=budget
     )
@@ -93,18 +93,6 @@ def _find(table: HistoryTable, subject: str | None, path: Path) -> int:
         )
     hint = did_you_mean(subject, names) or f" It has: {enumerate_some(names, 8)}."
     raise DataError(f"'{path}' has no subject '{subject}'.{hint}")
-
-
-def _cost_weight(model: NOCTA, given: float | None) -> tuple[float, str]:
-    """The cost weight to use, and where it comes from."""
-    from nocta.exceptions import ConfigError
-
-    if given is not None:
-        return given, "as given"
-    kept = getattr(model, "record_", {}).get("cost_weights", [])
-    if not kept:
-        raise ConfigError("This model keeps no cost weights; name one with --cost-weight.")
-    return kept[len(kept) // 2], f"the middle one of the {len(kept)} found on validation"
 
 
 # -- output ---------------------------------------------------------------------------------

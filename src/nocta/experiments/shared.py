@@ -33,22 +33,43 @@ def shared_predictor(setup: Setup, seed: int, jobs: Path) -> FittedPredictor:
         from nocta.predictors.bayes import BayesPredictor
 
         return FittedPredictor(BayesPredictor(finite_task(setup.source.data)), 0.0)
+    kept = kept_predictor(seed, jobs)
+    if kept is not None:
+        return kept
+    fitted = fit_timed(setup, seed)
+    keep_predictor(fitted, seed, jobs)
+    return fitted
+
+
+def kept_predictor(seed: int, jobs: Path) -> FittedPredictor | None:
+    """The predictor that was fitted before, where it is whole."""
     folder = jobs / f"predictor-seed{seed}"
     receipt = folder.with_suffix(".txt")
-    if receipt.is_file():
-        try:
-            seconds = float(json.loads(receipt.read_text("utf-8"))["fit_seconds"])
-            return FittedPredictor(load_predictor(folder), seconds)
-        except (ModelError, ValueError, KeyError):
-            receipt.unlink()  # damaged: fit it again
+    if not receipt.is_file():
+        return None
+    try:
+        seconds = float(json.loads(receipt.read_text("utf-8"))["fit_seconds"])
+        return FittedPredictor(load_predictor(folder), seconds)
+    except (ModelError, ValueError, KeyError):
+        receipt.unlink()  # damaged: fit it again
+    return None
+
+
+def keep_predictor(fitted: FittedPredictor, seed: int, jobs: Path) -> None:
+    """Keep a fitted predictor for the jobs of its seed."""
+    folder = jobs / f"predictor-seed{seed}"
     shutil.rmtree(folder, ignore_errors=True)
+    save_predictor(fitted.predictor, folder)
+    # Written last: without it the folder counts as half written.
+    receipt = json.dumps({"fit_seconds": fitted.seconds})
+    write_atomically(folder.with_suffix(".txt"), receipt)
+
+
+def fit_timed(setup: Setup, seed: int) -> FittedPredictor:
+    """Fit a new predictor, and say how long it took."""
     started = clock.perf_counter()
     predictor = fit_predictor(setup, seed)
-    seconds = clock.perf_counter() - started
-    save_predictor(predictor, folder)
-    # Written last: without it the folder counts as half written.
-    write_atomically(receipt, json.dumps({"fit_seconds": seconds}))
-    return FittedPredictor(predictor, seconds)
+    return FittedPredictor(predictor, clock.perf_counter() - started)
 
 
 def fit_predictor(setup: Setup, seed: int) -> Predictor:
