@@ -1,0 +1,151 @@
+"""DiFA: the contract, episodes whose gradient reaches the policy, and that it learns."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+
+from nocta.cohort.cohort import Cohort
+from nocta.evaluation.rollout import rollout
+from nocta.policies.difa import Difa, DifaOptions, _Subjects
+from nocta.policies.difa_model import DifaModel, DifaPolicy
+from nocta.predictors.training import TrainingConfig
+from nocta.testing import check_policy, tiny_cohort, tiny_counter_cohort
+
+SHORT = TrainingConfig(epochs=4, batch_size=64, check_every=2)
+OPTIONS = DifaOptions(hidden=16, dropouts=(0.0,), imputer=SHORT, predictor=SHORT, policy=SHORT)
+
+
+@pytest.fixture(scope="module")
+def clinic() -> tuple[Difa, list[Cohort]]:
+    parts = list(tiny_cohort(160).split((0.6, 0.25, 0.15)))
+    return Difa(OPTIONS, grid=[0.0, 0.02]).fit(*parts[:2], seed=0), parts
+
+
+@pytest.fixture(scope="module")
+def subjects(clinic: tuple[Difa, list[Cohort]]) -> _Subjects:
+    method, parts = clinic
+    policy = method.policy({"cost_weight": 0.02})
+    assert isinstance(policy, DifaPolicy)
+    return _Subjects(policy.model, parts[0])
+
+
+def test_it_keeps_the_policy_contract(clinic: tuple[Difa, list[Cohort]]) -> None:
+    method, parts = clinic
+    policy = method.policy({"cost_weight": 0.0})
+    assert rollout(policy, parts[2]).cost > 0
+    check_policy(lambda _: policy, parts[2], n_cuts=4, n_alone=3)
+
+
+def test_several_features_may_be_acquired_at_one_visit(
+    clinic: tuple[Difa, list[Cohort]],
+) -> None:
+    method, parts = clinic
+    found = rollout(method.policy({"cost_weight": 0.0}), parts[2]).history
+    assert (found.requested.sum(axis=2) > 1).any()
+
+
+def test_a_high_cost_weight_acquires_less() -> None:
+    train, val = tiny_counter_cohort(300).split((0.7, 0.3))
+    method = Difa(OPTIONS, grid=[0.0, 5.0]).fit(train, val, seed=0)
+    assert method.costs_[5.0] < method.costs_[0.0]
+
+
+def test_probabilities_of_stopping_sum_to_one(subjects: _Subjects) -> None:
+    episode = subjects.episode(np.arange(20), 200, temperature=0.5)
+    torch.testing.assert_close(episode.stops.sum(dim=0), torch.ones(20))
+    torch.testing.assert_close(episode.visited.sum(dim=0), torch.ones(20))
+
+
+def test_simulated_charges_are_those_of_the_catalog(subjects: _Subjects) -> None:
+    rows = np.arange(20)
+    episode = subjects.episode(rows, 200)
+    acquired = (episode.requested[-1] > 0.5) & subjects.recorded[rows]
+    expected = subjects.catalog.cost_of(acquired.numpy())
+    np.testing.assert_allclose(episode.cost[-1].detach(), expected, rtol=1e-5)
+
+
+def test_an_episode_acquires_in_the_order_of_time_and_nothing_twice(subjects: _Subjects) -> None:
+    episode = subjects.episode(np.arange(20), 200, temperature=1.0)
+    added = episode.requested.detach().diff(dim=0).round()
+    assert bool(((added == 0) | (added == 1)).all())
+    assert bool((added.sum(dim=(2, 3)) <= 1).all())
+    time = added.sum(dim=3).argmax(dim=2)  # 0 where an episode is over
+    moving = added.sum(dim=(2, 3)) > 0
+    backwards = (time.diff(dim=0) < 0) & moving[1:]
+    assert not bool(backwards.any())
+
+
+def test_the_limit_on_acquisitions_holds_in_training_and_after(
+    subjects: _Subjects, clinic: tuple[Difa, list[Cohort]]
+) -> None:
+    episode = subjects.episode(np.arange(20), 2, temperature=1.0)
+    assert float(episode.requested[-1].detach().sum(dim=(1, 2)).max()) < 2.5
+    _, parts = clinic
+    found = rollout(DifaPolicy(subjects.model, 2), parts[2]).history
+    assert found.requested.sum(axis=(1, 2)).max() <= 2
+
+
+def test_the_loss_reaches_the_policy_through_the_acquisitions(subjects: _Subjects) -> None:
+    networks = subjects.model.networks
+    networks.zero_grad()
+    rows = np.arange(20)
+    episode = subjects.episode(rows, 200, temperature=1.0)
+    pairs = subjects.pairs(rows)
+    subjects.loss(rows, episode.requested[-1], pairs).backward()
+    slots = networks.policy.head.weight.grad
+    assert slots is not None
+    assert float(slots[:-1].abs().sum()) > 0
+
+
+def test_losses_along_an_episode_are_those_of_its_steps(subjects: _Subjects) -> None:
+    rows = np.arange(20)
+    pairs = subjects.pairs(rows)
+    with torch.no_grad():
+        episode = subjects.episode(rows, 200, temperature=1.0)
+        table = subjects.losses_along(rows, episode, pairs)
+        for step, requested in enumerate(episode.requested):
+            expected = subjects.loss(rows, requested, pairs)
+            torch.testing.assert_close(table[step].mean(), expected, rtol=1e-4, atol=1e-5)
+
+
+def test_what_is_known_to_be_missing_is_not_asked_for_in_training(
+    clinic: tuple[Difa, list[Cohort]], subjects: _Subjects
+) -> None:
+    _, parts = clinic
+    known = _Subjects(subjects.model, parts[0], known=True)
+    rows = np.arange(40)
+    asked = known.episode(rows, 200, temperature=1.0).requested[-1] > 0.5
+    assert not bool((asked & ~known.recorded[rows]).any())
+
+
+def test_the_same_seed_gives_the_same_policy() -> None:
+    train, val, test = tiny_cohort(60).split((0.5, 0.25, 0.25))
+    found = [
+        rollout(
+            Difa(OPTIONS, grid=[0.01]).fit(train, val, seed=3).policy({"cost_weight": 0.01}), test
+        ).probabilities
+        for _ in range(2)
+    ]
+    assert np.array_equal(*found)
+
+
+def test_a_rehearsal_is_shorter() -> None:
+    train, val = tiny_cohort(60).split((0.7, 0.3))
+    method = Difa(replace(OPTIONS, dropouts=(0.0, 0.5)), quick=True).fit(train, val, seed=0)
+    assert 1 <= len(method.costs_) <= 3
+    assert isinstance(method.policy(method.settings(val, 5)[0]), DifaPolicy)
+    assert DifaModel is type(method.policy(method.settings(val, 1)[0]).model)
+
+
+@pytest.mark.slow
+def test_it_beats_the_guess_on_the_counter_task() -> None:
+    train, val, test = tiny_counter_cohort(2400).split((0.7, 0.15, 0.15))
+    options = DifaOptions(dropouts=(0.0,), policy=replace(DifaOptions().policy, epochs=16))
+    policy = Difa(options, grid=[0.02]).fit(train, val, seed=0).policy({"cost_weight": 0.02})
+    found = rollout(policy, test)
+    assert found.summary()["accuracy"] > 0.9
+    assert found.cost < 0.95 * test.catalog.cost_of_everything
