@@ -166,6 +166,9 @@ class _ActiveSensing(RetrainedMethod):
         self.curves_ = {}
         self._simulators = (Simulator(train, self.predictor_), Simulator(val, self.predictor_))
 
+    def _first_values(self, train: Cohort) -> Sequence[float]:
+        return super()._first_values(train) if self.preset == "paper" else ()
+
     def _knob_range(self, train: Cohort) -> tuple[float, float]:
         scale = cost_of_everything(train) / self._simulators[0].deficiency_of_nothing()
         return _KNOB_SHARES[0] * scale, _KNOB_SHARES[1] * scale
@@ -176,7 +179,7 @@ class _ActiveSensing(RetrainedMethod):
         candidates = self._candidates(train)
         best = candidates[0]
         if len(candidates) > 1:
-            short = replace(training, rounds=max(2, training.rounds // 4))
+            short = replace(training, rounds=max(2, training.rounds // 6))
             tried = [self._run(c, prices, short, seed, progress)[1] for c in candidates]
             best = candidates[int(np.argmin([min(curve) for curve in tried]))]
         net, self.curves_[value] = self._run(best, prices, training, seed, progress)
@@ -199,7 +202,7 @@ class _ActiveSensing(RetrainedMethod):
     def _training(self) -> RasTraining:
         training = self.training or RasTraining()
         if self.quick:
-            training = replace(training, rounds=min(training.rounds, 5))
+            training = replace(training, rounds=4, steps_per_round=5, batch_size=64)
         return training
 
     def _candidates(self, train: Cohort) -> list[Intervals]:

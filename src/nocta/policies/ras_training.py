@@ -50,12 +50,12 @@ class RasTraining:
 
     rounds: int = 30
     steps_per_round: int = 20
-    batch_size: int = 512
-    learning_rate: float = 1e-2
+    batch_size: int = 256
+    learning_rate: float = 3e-3
     exploration: float = 0.1
     discount: float = 0.99
     tail_share: float | None = None
-    patience: int = 10
+    patience: int = 15
 
 
 @dataclass(frozen=True)

@@ -80,7 +80,7 @@ class RetrainedMethod(Method):
                 cost_at(value)
             return self
         n_fits = N_FITS_QUICK if self.quick else N_FITS
-        for value in () if self.quick else self.paper_grids.get(train.name, ()):
+        for value in () if self.quick else self._first_values(train):
             cost_at(value)
         spread_knob(
             cost_at,
@@ -113,6 +113,10 @@ class RetrainedMethod(Method):
                 f"{trained}. Pass grid=[...] with the values you need before fit."
             )
         return self.policies_[value]
+
+    def _first_values(self, train: Cohort) -> Sequence[float]:
+        """Knob values to begin with; override where the paper's are not always wanted."""
+        return self.paper_grids.get(train.name, ())
 
     def _knob_range(self, train: Cohort) -> tuple[float, float]:
         """Where to look for knob values; override where it follows the prices."""
