@@ -13,7 +13,7 @@ from nocta.cohort.cohort import Cohort
 from nocta.experiments.job import Job
 from nocta.policies.base import Policy
 from nocta.policies.fixed import FixedPlanPolicy
-from nocta.policies.method import Method
+from nocta.policies.method import Method, Trial
 from nocta.predictors.base import Predictor
 from nocta.testing import NonCausalPredictor, RunningMeanPredictor
 
@@ -23,6 +23,7 @@ FAKES = {
     "fake-failing": "fake_methods:Failing",
     "fake-leaking": "fake_methods:Leaking",
     "fake-leaking-late": "fake_methods:LeakingLate",
+    "fake-tunable": "fake_methods:Tunable",
     "fake-weighted": "fake_methods:Weighted",
 }
 
@@ -119,3 +120,23 @@ class Weighted(Honest):
 
     def policy(self, setting: dict[str, Any]) -> Policy:
         return super().policy({"n_visits": round(1 / setting["cost_weight"])})
+
+
+class Tunable(Honest):
+    """Has options to tune, of which the number of visits matters."""
+
+    name = "fake-tunable"
+
+    def __init__(
+        self, n_visits: int = 2, notes: str = "", sharpness: float = 1.0, order: str = "early"
+    ) -> None:
+        super().__init__(n_visits, notes)
+        self.sharpness = sharpness
+        self.order = order
+
+    def search_space(self, trial: Trial) -> dict[str, Any]:
+        return {
+            "n_visits": trial.suggest_int("n_visits", 1, 10),
+            "sharpness": trial.suggest_float("sharpness", 0.1, 10.0, log=True),
+            "order": trial.suggest_categorical("order", ["early", "late"]),
+        }

@@ -60,6 +60,16 @@ def compare(
             show_default=False,
         ),
     ] = None,
+    tune: Annotated[
+        int,
+        typer.Option(
+            "--tune",
+            min=0,
+            metavar="N",
+            help="Let every method try N sets of options on validation and keep the best.",
+            show_default=False,
+        ),
+    ] = 0,
     option: Annotated[
         list[str] | None,
         typer.Option(
@@ -137,6 +147,7 @@ def compare(
         cost_weights=parse_numbers("--cost-weights", cost_weights),
         budgets=parse_numbers("--budgets", budgets),
         predictor=predictor,  # type: ignore[arg-type]
+        n_trials=tune,
     )
     if quick:
         setup = setup.rehearsal()

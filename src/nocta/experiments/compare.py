@@ -14,6 +14,7 @@ from nocta.exceptions import ConfigError
 from nocta.experiments.files import write_atomically
 from nocta.experiments.job import Job, build_method
 from nocta.experiments.optimum import finite_task, shipped_optimum
+from nocta.experiments.option_search import load_optuna
 from nocta.experiments.paper import PaperTable, paper_results
 from nocta.experiments.results import results_frame, write_results
 from nocta.experiments.setup import Setup, data_fingerprint
@@ -157,6 +158,8 @@ def _check(setup: Setup, jobs: Sequence[Job]) -> None:
         raise ConfigError("There is nothing to compare: name at least one method and one seed.")
     if setup.predictor == "bayes":
         finite_task(setup.source.data)
+    if setup.n_trials:
+        load_optuna()
     for job in {job.label: job for job in jobs}.values():
         build_method(setup, job)
 

@@ -9,18 +9,22 @@ from __future__ import annotations
 import re
 import time as clock
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
 from typing import Any
 
 from nocta.cohort.cohort import Cohort
-from nocta.evaluation.rollout import Rollout, rollout
+from nocta.evaluation.rollout import Rollout
 from nocta.experiments.audits import audit_points
 from nocta.experiments.details import describe_rollout
-from nocta.experiments.method_options import make_method
-from nocta.experiments.operating_points import operating_points
+from nocta.experiments.method_options import given_options, make_method, option_defaults
+from nocta.experiments.operating_points import operating_points, roll_out
+from nocta.experiments.option_search import OptionSearch
 from nocta.experiments.results import make_row, plain
 from nocta.experiments.setup import Setup
 from nocta.experiments.summary import headline_metric
+from nocta.experiments.tuning import TrialFile, tune
+from nocta.experiments.validation_area import ValidationArea
 from nocta.experiments.versions import versions
 from nocta.policies.method import Method, cost_of_everything
 from nocta.policies.registry import method_class
@@ -83,19 +87,28 @@ class FittedPredictor:
 
 
 def run_job(
-    setup: Setup, job: Job, shared: FittedPredictor | None = None, *, progress: bool = False
+    setup: Setup,
+    job: Job,
+    shared: FittedPredictor | None = None,
+    *,
+    trials: Path | None = None,
+    show_trials: bool = False,
+    progress: bool = False,
 ) -> dict[str, Any]:
-    """Fit the method, roll it out at every operating point, judge and audit it.
+    """Tune the method if asked to, fit it, roll it out at every operating point, judge and audit.
 
     Args:
         setup: What all jobs of the comparison have in common.
         job: The method and the seed.
         shared: The predictor of this seed, for methods that share one.
-        progress: Show bars.
+        trials: File that keeps the trials of a tuning, so that it can be continued.
+        show_trials: Show a bar over trials.
+        progress: Show the bars of the method.
 
     Returns:
-        Plain data: `job`, `rows` (of results.csv), `details` (one entry per row, for the
-        report), `audit`, `cohort` (names and sizes) and `versions`.
+        Plain data: `job`, `tuning` (every trial and what was chosen, or nothing), `rows` (of
+        results.csv), `details` (one entry per row, for the report), `audit`, `cohort` (names
+        and sizes) and `versions`.
 
     Raises:
         LeakageError: The audit found that the policy knew something it never acquired.
@@ -103,15 +116,10 @@ def run_job(
     started = clock.perf_counter()
     cohort = setup.source.load(job.seed)
     train, val, test = setup.source.split(cohort, job.seed)
-    method = build_method(setup, job)
+    learning = _Learning(setup, job, train, val, shared)
+    tuning = learning.tune(trials, show_trials) if setup.n_trials else None
     fitting = clock.perf_counter()
-    method.fit(
-        train,
-        val,
-        seed=job.seed,
-        predictor=shared.predictor if shared is not None else None,
-        progress=progress,
-    )
+    method = learning.fit(tuning["chosen"] if tuning else {}, progress=progress)
     fit_seconds = clock.perf_counter() - fitting + (shared.seconds if shared is not None else 0.0)
     settings = operating_points(method, val, setup, job.seed)
     keys = {
@@ -125,12 +133,13 @@ def run_job(
     metric = headline_metric(cohort.name)
     rows, details = [], []
     for setting in settings:
-        outcome = _roll_out(method, setting, test, setup, job.seed)
+        outcome = roll_out(method, setting, test, setup, job.seed)
         entry = describe_rollout(outcome, test.catalog, metric=metric, seed=job.seed)
         rows.append(_row(keys, setting, entry, outcome, fit_seconds))
         details.append(entry)
     return {
         "job": job.to_dict(),
+        "tuning": tuning,
         "rows": rows,
         "details": details,
         "audit": audit_points(method, settings, test, setup, job.seed),
@@ -147,16 +156,41 @@ def build_method(setup: Setup, job: Job) -> Method:
     return method
 
 
-def _roll_out(
-    method: Method, setting: dict[str, Any], test: Cohort, setup: Setup, seed: int
-) -> Rollout:
-    return rollout(
-        method.policy(setting),
-        test,
-        budget=setting.get("budget"),
-        availability=setup.availability,
-        seed=seed,
-    )
+@dataclass(frozen=True)
+class _Learning:
+    """What a job may learn and choose from: train and validation subjects, never the others."""
+
+    setup: Setup
+    job: Job
+    train: Cohort
+    val: Cohort
+    shared: FittedPredictor | None
+
+    def fit(self, options: Mapping[str, Any], *, progress: bool = False) -> Method:
+        """The method with the job's options and these, fitted."""
+        job = replace(self.job, options={**self.job.options, **options})
+        predictor = self.shared.predictor if self.shared is not None else None
+        return build_method(self.setup, job).fit(
+            self.train, self.val, seed=job.seed, predictor=predictor, progress=progress
+        )
+
+    def tune(self, trials: Path | None, progress: bool) -> dict[str, Any]:
+        """Every trial and what was chosen, as plain data."""
+        area = ValidationArea.of(self.train, self.val)
+
+        def score(options: dict[str, Any]) -> float:
+            method, setup, seed = self.fit(options), self.setup, self.job.seed
+            settings = operating_points(method, self.val, setup, seed)
+            return area.score([roll_out(method, s, self.val, setup, seed) for s in settings])
+
+        method = build_method(self.setup, self.job)
+        given = given_options(self.job.options)
+        defaults = option_defaults(self.job.method, getattr(method, "preset", self.setup.preset))
+        search = OptionSearch(method, self.job.seed, given, defaults)
+        signature = {"job": self.job.to_dict(), "tuned": search.names, "scale": asdict(area)}
+        file = TrialFile(trials, signature)
+        found = tune(search, score, self.setup.n_trials, file, progress=progress)
+        return {**found.to_dict(), **asdict(area)}
 
 
 def _row(

@@ -70,6 +70,18 @@ def _check_bundle(name: str, bundle: type[Any], values: Mapping[str, Any]) -> No
         raise ConfigError(f"Method '{name}' cannot use {shown}: {error}.") from None
 
 
+def given_options(options: Mapping[str, Any]) -> dict[str, Any]:
+    """Options by name, those inside a bundle that is a plain dictionary among them.
+
+    Example:
+        >>> given_options({"grid": [1], "options": {"hidden": 32}})
+        {'grid': [1], 'hidden': 32}
+    """
+    bundle = options.get(BUNDLE)
+    inside = dict(bundle) if isinstance(bundle, Mapping) else {}
+    return {**{k: v for k, v in options.items() if k != BUNDLE}, **inside}
+
+
 def option_defaults(name: str, preset: str = "default") -> dict[str, Any]:
     """Every option of a method that has a default, with it.
 

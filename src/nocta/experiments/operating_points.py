@@ -6,7 +6,7 @@ from typing import Any
 
 from nocta.cohort.cohort import Cohort
 from nocta.evaluation.metrics import cross_entropy
-from nocta.evaluation.rollout import rollout
+from nocta.evaluation.rollout import Rollout, rollout
 from nocta.experiments.setup import Setup
 from nocta.policies.method import Method
 
@@ -37,6 +37,19 @@ def operating_points(method: Method, val: Cohort, setup: Setup, seed: int) -> li
     return [_best_within(b, own, method, val, setup, seed) for b in sorted(setup.budgets)]
 
 
+def roll_out(
+    method: Method, setting: dict[str, Any], cohort: Cohort, setup: Setup, seed: int
+) -> Rollout:
+    """A fitted method at one operating point, under the rules of the comparison."""
+    return rollout(
+        method.policy(setting),
+        cohort,
+        budget=setting.get("budget"),
+        availability=setup.availability,
+        seed=seed,
+    )
+
+
 def _best_within(
     budget: float,
     settings: list[dict[str, Any]],
@@ -54,13 +67,7 @@ def _best_within(
         return next(iter(tried.values()))
 
     def loss(setting: dict[str, Any]) -> float:
-        found = rollout(
-            method.policy(setting),
-            val,
-            budget=budget,
-            availability=setup.availability,
-            seed=seed,
-        )
+        found = roll_out(method, setting, val, setup, seed)
         labelled = found.labels >= 0
         return cross_entropy(found.labels[labelled], found.probabilities[labelled])
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import tomllib
-from dataclasses import asdict, dataclass, replace
+from dataclasses import MISSING, asdict, dataclass, fields, replace
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, Literal
@@ -22,6 +22,7 @@ from nocta.exceptions import ConfigError, DataError
 DEFAULT_FRACTIONS = (0.70, 0.15, 0.15)
 QUICK_SUBJECTS = 800
 QUICK_POINTS = 4
+QUICK_TRIALS = 3
 _PART_NAMES = (
     {"train", "training"},
     {"val", "valid", "validation", "dev"},
@@ -152,6 +153,8 @@ class Setup:
         predictor: What methods without a predictor of their own acquire for: `"learned"`, or
             `"bayes"`, the exact filter of a finite task.
         quick: A rehearsal: few subjects, short training, few operating points.
+        n_trials: Options that every method may try on validation, its defaults among them; 0
+            tunes nothing.
         audit_subjects: How many subjects are audited in a job, shared out over its operating
             points; 0 audits nothing.
     """
@@ -164,6 +167,7 @@ class Setup:
     budgets: tuple[float, ...] = ()
     predictor: Literal["learned", "bayes"] = "learned"
     quick: bool = False
+    n_trials: int = 0
     audit_subjects: int = 48
 
     def __post_init__(self) -> None:
@@ -174,6 +178,7 @@ class Setup:
             "cost_weights": all(np.isfinite(w) and w >= 0 for w in self.cost_weights),
             "budgets": all(np.isfinite(b) and b >= 0 for b in self.budgets),
             "predictor": self.predictor in ("learned", "bayes"),
+            "n_trials": self.n_trials >= 0,
         }
         for name, good in checks.items():
             if not good:
@@ -185,6 +190,7 @@ class Setup:
             self,
             quick=True,
             n_points=min(self.n_points, QUICK_POINTS),
+            n_trials=min(self.n_trials, QUICK_TRIALS),
             source=replace(self.source, max_subjects=QUICK_SUBJECTS),
         )
 
@@ -195,7 +201,9 @@ class Setup:
 
     def differences(self, other: dict[str, Any]) -> list[str]:
         """In words, where another setup (as plain data) is not the same."""
-        here, there = _flat(self.to_dict()), _flat(other)
+        # What an older version did not write down was as it is by default now.
+        untold = {f.name: f.default for f in fields(self) if f.default is not MISSING}
+        here, there = _flat(self.to_dict()), _flat(_plain({**untold, **other}))
         return [
             f"{name} is {there.get(name)!r} there and {here.get(name)!r} here"
             for name in sorted(here.keys() | there.keys())
@@ -210,6 +218,7 @@ _EXPECTED = {
     "cost_weights": "use numbers of at least 0",
     "budgets": "use numbers of at least 0",
     "predictor": "use 'learned' or 'bayes'",
+    "n_trials": "use a number of at least 0",
 }
 
 

@@ -2,6 +2,7 @@
 
     DIR/setup.json          what all jobs have in common
     DIR/jobs/NAME.json      a finished job: its rows, details for the report, the audit
+    DIR/jobs/NAME.trials    the trials of a job that is being tuned, until it is finished
     DIR/jobs/NAME.error     why a job failed, until it succeeds
 
 A job is finished when its file is there; files appear whole. So a sweep that was killed goes on
@@ -98,7 +99,12 @@ class JobStore:
     def save(self, job: Job, record: dict[str, Any]) -> None:
         """Keep a finished job."""
         write_atomically(self.path(job), json.dumps(plain(record), allow_nan=False))
-        self._error(job).unlink(missing_ok=True)
+        for left in (self._error(job), self.trials(job)):
+            left.unlink(missing_ok=True)
+
+    def trials(self, job: Job) -> Path:
+        """Where the trials of a job are kept while it is being tuned."""
+        return self.jobs / f"{job.name}.trials"
 
     def save_error(self, job: Job, details: str) -> None:
         """Keep the traceback of a failed job, for whoever looks into it."""

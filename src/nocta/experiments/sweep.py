@@ -24,6 +24,7 @@ from nocta.experiments.pool import process_pool, use_one_thread
 from nocta.experiments.setup import Setup
 from nocta.experiments.shared import is_kept, shared_predictor
 from nocta.experiments.store import JobStore
+from nocta.experiments.tuning import count_trials
 
 #: Seconds between two looks at what is running.
 _TICK = 1.0
@@ -37,10 +38,11 @@ class Task:
     seed: int
     job: Job | None = None
 
-    @property
-    def title(self) -> str:
-        """What and of which seed, for the progress bar."""
-        return f"{self.job.label if self.job else 'predictor'} {self.seed}"
+    def title(self, setup: Setup, store: JobStore) -> str:
+        """What, of which seed and how far, for the progress bar."""
+        name = f"{self.job.label if self.job else 'predictor'} {self.seed}"
+        n_done = count_trials(store.trials(self.job)) if self.job and setup.n_trials else 0
+        return f"{name} (trial {n_done} of {setup.n_trials})" if n_done else name
 
 
 @dataclass(frozen=True)
@@ -88,7 +90,7 @@ def sweep(
     if not left:
         return []
     n_jobs = max(1, min(n_jobs or os.cpu_count() or 1, len(left)))
-    state = _Sweep(setup, store, _plan(setup, left))
+    state = _Sweep(setup, store, _plan(setup, left), progress)
     with tqdm(
         total=len(jobs),
         initial=len(jobs) - len(left),
@@ -127,6 +129,7 @@ class _Sweep:
     setup: Setup
     store: JobStore
     waiting: list[Task]
+    progress: bool = False
     failures: list[Failure] = field(default_factory=list)
     seconds: dict[str, list[float]] = field(default_factory=dict)
     flying: dict[Future[_Outcome], Task] = field(default_factory=dict)
@@ -140,7 +143,9 @@ class _Sweep:
                 task = self._next(flying.values())
                 if task is None:
                     break
-                arguments = (self.setup, task, self.store.directory)
+                # With one process nobody watches the trials from outside.
+                show = self.progress and n_jobs == 1
+                arguments = (self.setup, task, self.store.directory, show)
                 flying[pool().submit(run_task, *arguments)] = task
             if not flying:
                 continue
@@ -199,7 +204,7 @@ class _Sweep:
 
     def standing(self, n_jobs: int) -> str:
         """What is running, and for how long there is work."""
-        running = "; ".join(task.title for task in self.flying.values())
+        running = "; ".join(t.title(self.setup, self.store) for t in self.flying.values())
         return ", ".join(part for part in (self.time_left(n_jobs), running) if part)
 
     def time_left(self, n_jobs: int) -> str:
@@ -220,14 +225,14 @@ class _Sweep:
         )
 
 
-def run_task(setup: Setup, task: Task, directory: Path) -> _Outcome:
+def run_task(setup: Setup, task: Task, directory: Path, show_trials: bool = False) -> _Outcome:
     """Do one task in this process and keep what comes of it; never raises an `Exception`."""
     use_one_thread()
     store = JobStore(directory)
     started = clock.perf_counter()
     reason = ""
     try:
-        _do(setup, task, store)
+        _do(setup, task, store, show_trials)
     except Exception as error:
         kind = type(error).__name__
         reason = " ".join(f"{kind}: {error}".split())
@@ -236,10 +241,11 @@ def run_task(setup: Setup, task: Task, directory: Path) -> _Outcome:
     return _Outcome(task, clock.perf_counter() - started, reason)
 
 
-def _do(setup: Setup, task: Task, store: JobStore) -> None:
+def _do(setup: Setup, task: Task, store: JobStore, show_trials: bool) -> None:
     if task.job is None:
         shared_predictor(setup, task.seed, store.jobs)
         return
     needs = task.job.shares_predictor
     shared = shared_predictor(setup, task.seed, store.jobs) if needs else None
-    store.save(task.job, run_job(setup, task.job, shared))
+    trials = store.trials(task.job)
+    store.save(task.job, run_job(setup, task.job, shared, trials=trials, show_trials=show_trials))

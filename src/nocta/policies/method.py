@@ -7,8 +7,8 @@ turns each of them into a `Policy`. The comparison never asks what kind of metho
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,6 +23,19 @@ if TYPE_CHECKING:  # the environment imports this package
 
 #: Operating points are spread over this share of the cost of acquiring everything.
 COST_SHARE = (0.05, 0.90)
+
+
+class Trial(Protocol):
+    """Whom a search space asks for values: an optuna trial, or anything like it."""
+
+    def suggest_categorical(self, name: str, choices: Sequence[Any]) -> Any:
+        """One of some values."""
+
+    def suggest_int(self, name: str, low: int, high: int, *, log: bool = False) -> int:
+        """A whole number from `low` to `high`."""
+
+    def suggest_float(self, name: str, low: float, high: float, *, log: bool = False) -> float:
+        """A number from `low` to `high`."""
 
 
 class Method(ABC):
@@ -77,6 +90,17 @@ class Method(ABC):
     @abstractmethod
     def policy(self, setting: dict[str, Any]) -> Policy:
         """The policy at one operating point."""
+
+    def search_space(self, trial: Trial) -> dict[str, Any]:
+        """Options worth trying when the method is tuned, each asked of `trial` by its own name.
+
+        Called before `fit`, so it may depend on the preset. Keep it small: a handful of options
+        that matter, with the defaults among their values. By default there is nothing to tune.
+
+        Args:
+            trial: Suggests a value for each name.
+        """
+        return {}
 
     @classmethod
     def option_bundle(cls, preset: str) -> type[Any] | None:

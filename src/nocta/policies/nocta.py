@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, ClassVar, Self
 
 from nocta.cohort.cohort import Cohort
 from nocta.model import NOCTA
 from nocta.policies.base import Policy
-from nocta.policies.method import Method, require_fitted
+from nocta.policies.method import Method, Trial, require_fitted
 from nocta.predictors.base import Predictor
 from nocta.predictors.cross_fitted import CrossFittedPredictor
 from nocta.predictors.fitting import Preset
@@ -38,6 +39,16 @@ class _NoctaMethod(Method):
         self.options = options
         self.quick = quick
 
+    def search_space(self, trial: Trial) -> dict[str, Any]:
+        """Options of the preset that matter to the estimators in use."""
+        both = ("amortized", "contrastive")
+        out: dict[str, Any] = {}
+        for part in both if self.estimator == "ensemble" else (self.estimator,):
+            out |= _SPACES[self.preset, part](trial)
+        if self.preset == "default" and "hidden" in out and not self.quick:
+            out["n_rounds"] = trial.suggest_int("n_rounds", 1, 5)
+        return out
+
     @classmethod
     def option_bundle(cls, preset: str) -> type[Any] | None:
         """The options of the preset."""
@@ -67,6 +78,48 @@ class _NoctaMethod(Method):
     def policy(self, setting: dict[str, Any]) -> Policy:
         require_fitted(self, "model_")
         return self.model_.policy(setting.get("cost_weight", 0.0))
+
+
+def _default_amortized(trial: Trial) -> dict[str, Any]:
+    return {
+        "hidden": trial.suggest_categorical("hidden", [32, 64, 128]),
+        "loss": trial.suggest_categorical("loss", ["cross-entropy", "error"]),
+    }
+
+
+def _default_contrastive(trial: Trial) -> dict[str, Any]:
+    return {
+        "n_neighbors": trial.suggest_int("n_neighbors", 6, 96, log=True),
+        "kernel": trial.suggest_categorical("kernel", ["gaussian", "uniform"]),
+        "metric": trial.suggest_categorical("metric", ["embedding", "predictor", "values"]),
+        "loss": trial.suggest_categorical("loss", ["cross-entropy", "error"]),
+    }
+
+
+def _paper_amortized(trial: Trial) -> dict[str, Any]:
+    return {
+        "joint_weight": trial.suggest_float("joint_weight", 0.1, 10.0, log=True),
+        "pin_stopping": trial.suggest_categorical("pin_stopping", [False, True]),
+        "guided": trial.suggest_categorical("guided", [False, True]),
+    }
+
+
+def _paper_contrastive(trial: Trial) -> dict[str, Any]:
+    return {
+        "n_neighbors": trial.suggest_int("n_neighbors", 3, 30, log=True),
+        "n_top_plans": trial.suggest_int("n_top_plans", 1, 20, log=True),
+        "similarity_scale": trial.suggest_float("similarity_scale", 0.1, 10.0, log=True),
+        "margin": trial.suggest_float("margin", 0.3, 3.0, log=True),
+    }
+
+
+#: What is worth tuning, by preset and estimator.
+_SPACES: dict[tuple[Preset, str], Callable[[Trial], dict[str, Any]]] = {
+    ("default", "amortized"): _default_amortized,
+    ("default", "contrastive"): _default_contrastive,
+    ("paper", "amortized"): _paper_amortized,
+    ("paper", "contrastive"): _paper_contrastive,
+}
 
 
 def quick_options(preset: Preset) -> dict[str, Any]:

@@ -11,6 +11,7 @@ from nocta.experiments.files import write_atomically
 from nocta.plots.frontier import METRIC_LABELS
 from nocta.report import tables
 from nocta.report.figures import report_figures
+from nocta.report.tuning import tuning_table
 from nocta.report.view import ReportView
 
 
@@ -63,6 +64,7 @@ def _content(comparison: Comparison) -> dict[str, Any]:
         "ledger": tables.ledger_table(view),
         "audit": tables.audit_table(view),
         "settings": tables.settings_table(view),
+        "tuning": tuning_table(view),
         "times": tables.times_table(view),
         "versions": tables.versions_table(view),
         "failures": [str(failure) for failure in comparison.failures],

@@ -198,6 +198,7 @@ def settings_table(view: ReportView) -> list[tuple[str, str]]:
         ("availability", setup.availability),
         ("predictor of methods that share one", setup.predictor),
         ("acquiring everything costs", f"{cohort['cost_of_everything']:.2f}"),
+        *([("tuning", f"{setup.n_trials} trials per method and seed")] if setup.n_trials else []),
         *([("options", options)] if (options := _options(comparison)) else []),
         ("command", command(comparison)),
     ]  # fmt: skip
@@ -254,6 +255,7 @@ def command(comparison: Comparison) -> str:
         "--availability": setup.availability
         if setup.availability != defaults.availability
         else None,
+        "--tune": str(setup.n_trials) if setup.n_trials else None,
         "--predictor": setup.predictor if setup.predictor != defaults.predictor else None,
     }
     for option, value in options.items():
