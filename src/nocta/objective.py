@@ -41,6 +41,14 @@ def self_expected_losses(log_proba: Tensor, kind: PlanningLoss) -> Tensor:
     return 1 - log_proba.amax(-1).exp()
 
 
+def soft_label_losses(log_proba: Tensor, soft_labels: Tensor, kind: PlanningLoss) -> Tensor:
+    """The mean loss, `(..., L)`, where labels are probabilities, `(..., L, C)`."""
+    if kind == "cross-entropy":
+        return -(soft_labels * log_proba).sum(-1)
+    guess = log_proba.argmax(-1, keepdim=True)
+    return 1 - soft_labels.expand_as(log_proba).gather(-1, guess)[..., 0]
+
+
 def loss_to_go(
     losses: Tensor, time: int, labelled: Tensor, reduction: LossReduction = "sum"
 ) -> Tensor:

@@ -34,6 +34,8 @@ from nocta.predictors.training import TrainingConfig, TrainingLog, train
 
 #: The losses every fit learns to predict; a policy plans with either.
 LOSSES: tuple[PlanningLoss, ...] = ("cross-entropy", "error")
+#: Rows (subject, request) that decide when to stop, at least, and up to twice as many.
+_VALIDATION_ROWS = 600
 #: Draws, for training subjects, what is asked for `(b, L, M)` and the first slot `(b,)` after
 #: which that no longer depends on values seen later: only from there on it counts as a plan.
 Requests = Callable[
@@ -172,8 +174,9 @@ class AmortizedEstimator(BaseEstimator, SequentialEstimator):  # type: ignore[mi
         progress: bool,
     ) -> None:
         val_rng = np.random.default_rng(self.seed + 1)
-        val_index = np.arange(len(val_data))
-        val_asked = random_requests(len(val_data), open_slots, val_rng)
+        # Few validation subjects are looked at under several requests each.
+        val_index = np.tile(np.arange(len(val_data)), max(1, _VALIDATION_ROWS // len(val_data)))
+        val_asked = random_requests(len(val_index), open_slots, val_rng)
         val_losses = val_targets(val_index, val_asked)
         val_starts = self._draw_starts(np.full(len(val_index), -1), val_rng)
 
@@ -221,8 +224,7 @@ class AmortizedEstimator(BaseEstimator, SequentialEstimator):  # type: ignore[mi
 
     @torch.no_grad()
     def start(self, observation: Observation) -> PlanState:
-        if not hasattr(self, "net_"):
-            raise NotFittedError("This estimator is not fitted yet; call `fit` first.")
+        self._check_fitted()
         time = int(observation.time[0])
         inputs = self.encoder_.encode(observation.history)
         frame = inputs[:, :, self.encoder_.slot_width :]
@@ -243,6 +245,10 @@ class AmortizedEstimator(BaseEstimator, SequentialEstimator):  # type: ignore[mi
         hidden = combine(from_input, from_state, parent[:, :, None])  # (n, q, s, h)
         loss = net.losses(hidden)[..., LOSSES.index(self.loss)]
         return PlanState(hidden.flatten(1, 2), state.frame), loss
+
+    def _check_fitted(self) -> None:
+        if not hasattr(self, "net_"):
+            raise NotFittedError("This estimator is not fitted yet; call `fit` first.")
 
     def state(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
         """Plain configuration and arrays that restore the fitted estimator."""

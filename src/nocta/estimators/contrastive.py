@@ -21,7 +21,7 @@ from nocta.estimators.plug_in import plan_losses
 from nocta.estimators.retrieval import NeighborBank, Neighbors
 from nocta.estimators.targets import LossTargets
 from nocta.exceptions import ConfigError
-from nocta.objective import LossReduction, PlanningLoss, losses_at_times, self_expected_losses
+from nocta.objective import LossReduction, PlanningLoss
 from nocta.policies.base import Observation
 from nocta.predictors.gru import combine, state_half
 from nocta.predictors.recurrent import RecurrentPredictor
@@ -156,10 +156,10 @@ class ContrastiveEstimator(SequentialEstimator):
         from_state = state_half(net.cell, parent)[:, :, None]
         hidden = combine(from_input, from_state, parent[:, :, None])
         log_proba = F.log_softmax(net.head(hidden) / predictor.temperature_, dim=-1)
-        labels = data.labels[voters, time][:, None, None].expand(hidden.shape[:-1])
-        if self.targets.expected:
-            return hidden, self_expected_losses(log_proba, self.loss) * (labels >= 0)
-        return hidden, losses_at_times(log_proba, labels, self.loss)
+        labels = data.labels[voters, time][:, None, None]
+        soft = self.targets.soft_labels
+        soft = None if soft is None else soft[voters, time][:, None, None]
+        return hidden, self.targets.judge(log_proba, labels, soft, self.loss)
 
     def _by_fold(self, subjects: NDArray[np.int64]) -> list[tuple[int, NDArray[np.int64]]]:
         """Positions grouped by the predictor that never saw the subject."""

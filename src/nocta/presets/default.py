@@ -1,12 +1,13 @@
 """The `default` preset: what we measured to be best.
 
-A recurrent predictor; an amortized estimator trained first on random plans and then on the plans
-its own planner makes; retrieval with many neighbours and fading votes; beam search. Nothing that
-is trained depends on the cost weight, so one fit serves every cost weight and budget.
+A recurrent predictor; an amortized estimator, trained as `amortized_recipe` says; retrieval with
+many neighbours and fading votes; beam search. Nothing that is trained depends on the cost weight,
+so one fit serves every cost weight and budget.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from typing import Any, Self
 
 import numpy as np
@@ -16,10 +17,11 @@ from nocta.cohort.catalog import Catalog
 from nocta.cohort.cohort import Cohort
 from nocta.estimators.amortized import AmortizedEstimator
 from nocta.estimators.base import SequentialEstimator
+from nocta.estimators.committee import CommitteeEstimator
 from nocta.estimators.contrastive import ContrastiveEstimator
 from nocta.estimators.embedding import Embedding
 from nocta.estimators.ensemble import EnsembleEstimator
-from nocta.estimators.on_policy import PlanMemory, RememberedPlans
+from nocta.estimators.on_policy import PlanMemory
 from nocta.estimators.retrieval import NeighborBank
 from nocta.estimators.targets import LossTargets
 from nocta.evaluation.rollout import rollout
@@ -30,6 +32,12 @@ from nocta.policies.planner import PlanningPolicy, Search
 from nocta.predictors.cross_fitted import CrossFittedPredictor
 from nocta.predictors.fitting import fit_predictor
 from nocta.predictors.training import TrainingConfig
+from nocta.presets.amortized_recipe import (
+    HINDSIGHT,
+    INDIVIDUAL_SHARES,
+    fit_committee,
+    fit_network,
+)
 from nocta.presets.base import EstimatorName, Planner, break_even_weight, slot_worth
 from nocta.presets.options import DefaultOptions, check_estimator, read_options
 
@@ -43,7 +51,7 @@ class DefaultPlanner(Planner):
         predictor: Predicts, and gives the losses estimators learn from.
         actions: What may be acquired at each slot.
         cost_scale: Cost weight at which acquiring everything breaks even.
-        amortized: The network, where it is used.
+        amortized: The network or committee of networks, where it is used.
         contrastive: The retrieval, where it is used.
         amortized_share: Weight of the network where both are used.
         worth: `(L, M)` worth of each slot on its own, for guided samples.
@@ -57,7 +65,7 @@ class DefaultPlanner(Planner):
         predictor: CrossFittedPredictor,
         actions: ActionTable,
         cost_scale: float,
-        amortized: AmortizedEstimator | None = None,
+        amortized: AmortizedEstimator | CommitteeEstimator | None = None,
         contrastive: ContrastiveEstimator | None = None,
         amortized_share: float = 0.5,
         worth: NDArray[np.float64] | None = None,
@@ -141,8 +149,14 @@ class DefaultPlanner(Planner):
         predictor = predictor or fit_predictor(
             train, val, "default", seed, progress, class_weight=knobs.class_weight
         )
-        targets = LossTargets(train, predictor.members, predictor.fold, expected=predictor.expected)
-        val_targets = LossTargets(val, predictor.members[:1], expected=predictor.expected)
+        few = len(predictor.members) > 1
+        expected, hindsight = predictor.expected and not few, HINDSIGHT if few else 0.0
+        targets = LossTargets(
+            train, predictor.members, predictor.fold, expected=expected, hindsight=hindsight
+        )
+        val_targets = LossTargets(
+            val, predictor.members[:1], expected=expected, hindsight=hindsight
+        )
         crowded = (train.catalog.open_slots.sum(axis=1) > MAX_EXHAUSTIVE).any()
         worth = slot_worth(targets, train) if crowded or knobs.search == "guided" else None
         actions = ActionTable.build(train.catalog, train, worth)
@@ -167,30 +181,25 @@ class DefaultPlanner(Planner):
         seed: int,
         progress: bool,
     ) -> None:
-        """Random plans first, then rounds of rehearsal on the planner's own plans."""
-        overfits = len(self.predictor.members) > 1
-        training = amortized_training(len(train), overfits)
-        self.amortized = AmortizedEstimator(
-            hidden=self.options.hidden,
-            dropout=0.2 if overfits else 0.0,
-            training=training,
-            loss=self.options.loss,
-            seed=seed,
-        )
-        self.amortized.fit(train, targets, val, val_targets, progress=progress)
-        rng = np.random.default_rng(seed + 17)
-        for _ in range(self.options.n_rounds):
-            memory = self._rehearse(train, rng, progress)
-            requests = RememberedPlans(memory, len(train), train.catalog.open_slots)
-            self.amortized.fit(
-                train,
-                targets,
-                val,
-                val_targets,
-                requests=requests,
-                warm_start=True,
-                progress=progress,
-            )
+        """One network where there are many subjects, a committee where there are few."""
+        data = (train, targets, val, val_targets, seed)
+        if len(self.predictor.members) == 1:
+
+            def rehearse(network: AmortizedEstimator, rng: np.random.Generator) -> PlanMemory:
+                self.amortized = network
+                return self._rehearse(train, rng, progress)
+
+            self.amortized = fit_network(self.options, *data, rehearse, progress)
+            return
+        committee = fit_committee(self.options, *data, progress)
+        share = self.options.individual_share
+        if share is None:
+
+            def use(share: float) -> None:
+                self.amortized = committee.with_share(share)
+
+            share = self._least_regret(use, INDIVIDUAL_SHARES, val, seed)
+        self.amortized = committee.with_share(share)
 
     def _rehearse(self, train: Cohort, rng: np.random.Generator, progress: bool) -> PlanMemory:
         """Let the planner act on training subjects under many cost weights; keep its plans."""
@@ -210,17 +219,27 @@ class DefaultPlanner(Planner):
 
     def _choose_share(self, val: Cohort, seed: int) -> None:
         """The mix of both estimators with the least loss plus cost on validation."""
-        if self.options.amortized_share is not None:
-            self.amortized_share = self.options.amortized_share
-            return
+        share = self.options.amortized_share
+        if share is None:
+
+            def use(share: float) -> None:
+                self.amortized_share = share
+
+            share = self._least_regret(use, (0.0, 0.5, 1.0), val, seed)
+        self.amortized_share = share
+
+    def _least_regret(
+        self, use: Callable[[float], None], shares: Sequence[float], val: Cohort, seed: int
+    ) -> float:
+        """The share with the least loss plus cost on validation, over three cost weights."""
         some = val.subset(np.random.default_rng(seed).permutation(len(val))[:150])
         regret = {}
-        for share in (0.0, 0.5, 1.0):
-            self.amortized_share = share
+        for share in shares:
+            use(share)
             regret[share] = sum(
                 self.regret(some, self.cost_scale * factor) for factor in (0.3, 0.6, 1.0)
             )
-        self.amortized_share = min(regret, key=lambda share: regret[share])
+        return min(regret, key=lambda share: regret[share])
 
     def state(self) -> Any:
         from nocta.presets.default_state import planner_state
@@ -232,20 +251,6 @@ class DefaultPlanner(Planner):
         from nocta.presets.default_state import restore_planner
 
         return restore_planner(cls, config, arrays)
-
-
-def amortized_training(n_train: int, overfits: bool) -> TrainingConfig:
-    """Length and pace of one round of training, by the number of subjects."""
-    batch_size = 128 if n_train >= 2000 else 64
-    epochs = int(np.clip(1500 * batch_size / n_train, 10, 120))
-    return TrainingConfig(
-        epochs=epochs,
-        batch_size=batch_size,
-        learning_rate=4e-3,
-        weight_decay=1e-2 if overfits else 0.0,
-        check_every=max(1, epochs // 12),
-        patience=6,
-    )
 
 
 def fit_retrieval(

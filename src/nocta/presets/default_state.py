@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from nocta.cohort.state import cohort_state, restore_cohort
 from nocta.estimators.amortized import AmortizedEstimator
+from nocta.estimators.committee import CommitteeEstimator
 from nocta.estimators.contrastive import ContrastiveEstimator
 from nocta.estimators.embedding import Embedding
 from nocta.estimators.retrieval import NeighborBank
@@ -65,7 +66,9 @@ def restore_planner(cls: type[P], config: dict[str, Any], arrays: dict[str, NDAr
     )
     amortized = contrastive = None
     if "amortized" in config:
-        amortized = AmortizedEstimator.from_state(*take_part(config, arrays, "amortized"))
+        own = take_part(config, arrays, "amortized")
+        kind = CommitteeEstimator if "individuals" in own[0] else AmortizedEstimator
+        amortized = kind.from_state(*own)
     if "contrastive" in config:
         contrastive = restore_retrieval(predictor, *take_part(config, arrays, "contrastive"))
     return cls(
@@ -94,6 +97,7 @@ def retrieval_state(estimator: ContrastiveEstimator) -> State:
         "reduction": estimator.reduction,
         "kinds": list(estimator.targets.kinds),
         "expected": estimator.targets.expected,
+        "hindsight": estimator.targets.hindsight,
     }
     # Only those who are kept for retrieval can ever vote.
     arrays: dict[str, NDArray[Any]] = {"fold": estimator.targets.fold[bank.rows]}
@@ -123,7 +127,12 @@ def restore_retrieval(
         kernel=config["kernel"],
     )
     targets = LossTargets(
-        train, predictor.members, arrays["fold"], config["kinds"], config["expected"]
+        train,
+        predictor.members,
+        arrays["fold"],
+        config["kinds"],
+        config["expected"],
+        config["hindsight"],
     )
     return ContrastiveEstimator(bank, targets, config["loss"], config["reduction"])
 

@@ -45,7 +45,9 @@ class DefaultOptions:
         loss: What plans are scored by: cross-entropy as in the paper, or the error rate.
         class_weight: `"balanced"` counters rare classes; losses are then the realised ones.
         hidden: Units of the amortized estimator.
-        n_rounds: Rounds of training on the planner's own plans.
+        n_rounds: Rounds of training on the planner's own plans, where subjects are many.
+        individual_share: Weight of a subject's own estimate against the population's, where
+            subjects are few; chosen on validation where it is `None`.
         n_rehearsed: Training subjects on which the planner rehearses each round.
         n_neighbors: Subjects who vote in retrieval (`K`).
         metric: What retrieval measures distance in.
@@ -66,6 +68,7 @@ class DefaultOptions:
     hidden: int = 64
     n_rounds: int = 3
     n_rehearsed: int = 6000
+    individual_share: float | None = None
     n_neighbors: int = 24
     metric: Metric = "embedding"
     kernel: Kernel = "gaussian"
@@ -157,8 +160,9 @@ def _check(options: DefaultOptions | PaperOptions) -> None:
             raise ConfigError(f"{name} is {value!r}; use one of {allowed}.")
         if name in _AT_LEAST_ONE and (not isinstance(value, int) or value < 1):
             raise ConfigError(f"{name} is {value!r}; use a whole number of at least 1.")
-    share = getattr(options, "amortized_share", None)
-    if share is not None and not 0 <= share <= 1:
-        raise ConfigError(f"amortized_share is {share}; use a number from 0 to 1.")
+    for name in ("amortized_share", "individual_share"):
+        share = getattr(options, name, None)
+        if share is not None and not 0 <= share <= 1:
+            raise ConfigError(f"{name} is {share}; use a number from 0 to 1.")
     if options.radius is not None and options.radius < 0:
         raise ConfigError(f"radius is {options.radius}; use a number of at least 0.")
