@@ -31,6 +31,7 @@ def test_a_comparison_from_end_to_end(tmp_path: Path) -> None:
     assert status == 0
     assert "random" in shown
     assert "report.html" in shown
+    assert "synthetic: 8,000 subjects, 80,000 visits in 10 slots" in shown
     names = {p.name for p in out.iterdir()}
     assert names >= {
         "results.csv",

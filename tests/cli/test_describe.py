@@ -80,14 +80,20 @@ def test_names_are_told_from_paths(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     assert not is_table("pbc-event")
 
 
-def test_what_was_left_out_is_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_what_was_read_and_left_out_is_said(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     table = tmp_path / "t.csv"
     table.write_text("id,visit,alt,room,ill\n1,0,2.5,a,0\n2,0,3.5,b,1\n")
     (tmp_path / "schema.toml").write_text(
         'subject = "id"\nvisit = "visit"\nlabel = "ill"\n[features.alt]\ncost = 1\n'
     )
     assert len(load_data(str(table))) == 2
-    assert capsys.readouterr().err == "Note: Columns not in the schema are ignored: room.\n"
+    assert capsys.readouterr().err.splitlines() == [
+        "t: 2 subjects, 2 visits in 1 slots, 2 labels, 0.0% of the features missing; "
+        f"read from {table}.",
+        "Note: Columns not in the schema are ignored: room.",
+    ]
 
 
 def test_options_reach_the_loader() -> None:

@@ -28,6 +28,7 @@ def invoke(*args: object) -> tuple[int, str]:
 def test_the_folder_holds_a_model_a_card_and_a_log(fitted_output: tuple[Path, str]) -> None:
     out, shown = fitted_output
     assert sorted(p.name for p in out.iterdir()) == [ARRAYS, "card.md", "log.json", "manifest.json"]
+    assert "clinic: 70 subjects" in shown
     assert "kept aside for testing" in shown
     assert "best at epoch" in shown
     assert f"nocta plan {out}"[:20] in shown

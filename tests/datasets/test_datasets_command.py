@@ -26,6 +26,17 @@ def test_list_names_every_data_set() -> None:
         assert word in result.output
 
 
+def test_list_fits_eighty_columns_without_chopping() -> None:
+    lines = CliRunner().invoke(app, ["datasets"], env={"COLUMNS": "80"}).output.splitlines()
+    assert max(len(line) for line in lines) <= 80
+    assert len(lines) <= 2 * len(datasets.names()) + 4
+    whole = " ".join(" ".join(lines).split())
+    for name in datasets.names():
+        card = datasets.card(name)
+        for text in (name, card.size, card.licence, card.access):
+            assert text in whole
+
+
 @pytest.mark.parametrize("name", datasets.names())
 def test_card_is_shown(name: str) -> None:
     result = nocta("datasets", name)

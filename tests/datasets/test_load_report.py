@@ -27,3 +27,13 @@ def test_same_reason_adds_up() -> None:
         log.drop(count, "visits", "too late")
     log.drop(1, "visits", "too early")
     assert [str(d) for d in log.drops] == ["5 visits: too late", "1 visits: too early"]
+
+
+def test_short_form_tells_what_was_read_in_one_line() -> None:
+    cohort = tiny_cohort(12)
+    log = LoadLog()
+    log.read("a/file.csv")
+    short = LoadReport.of(cohort, log).short()
+    assert short.startswith(f"tiny: 12 subjects, {cohort.visits.sum()} visits in 4 slots, ")
+    assert short.endswith("; read from a/file.csv.")
+    assert LoadReport.of(cohort, LoadLog()).short().endswith("features missing.")

@@ -9,6 +9,7 @@ import typer
 
 if TYPE_CHECKING:
     from nocta.cohort.cohort import Cohort
+    from nocta.datasets import LoadReport
 
 TABLE_SUFFIXES = (".csv", ".csv.gz", ".tsv", ".parquet", ".pq")
 
@@ -73,7 +74,7 @@ def table_stem(path: Path) -> str:
 
 
 def load_data(data: str, schema: Path | None = None, **options: Any) -> Cohort:
-    """The cohort that `DATA` names; what was left out on the way goes to the error stream.
+    """The cohort that `DATA` names; what was read and what was left out goes to the error stream.
 
     Args:
         data: Name of a built-in data set, or path of a table.
@@ -81,8 +82,9 @@ def load_data(data: str, schema: Path | None = None, **options: Any) -> Cohort:
         options: Passed on to the loader of a built-in data set (`path`, `seed`, ...); those
             that are `None` are not.
     """
-    cohort, notes = load_with_notes(data, schema, **options)
-    for note in notes:
+    cohort, report = load_with_report(data, schema, **options)
+    typer.echo(report.short(), err=True)
+    for note in _notes(report):
         typer.echo(f"Note: {note}", err=True)
     return cohort
 
@@ -90,7 +92,19 @@ def load_data(data: str, schema: Path | None = None, **options: Any) -> Cohort:
 def load_with_notes(
     data: str, schema: Path | None = None, **options: Any
 ) -> tuple[Cohort, tuple[str, ...]]:
-    """Like `load_data`, with what was left out and decided on the way."""
+    """Like `load_data`, with what was left out and decided on the way, and nothing printed."""
+    cohort, report = load_with_report(data, schema, **options)
+    return cohort, _notes(report)
+
+
+def _notes(report: LoadReport) -> tuple[str, ...]:
+    return (*(f"left out {d}" for d in report.dropped), *report.notes)
+
+
+def load_with_report(
+    data: str, schema: Path | None = None, **options: Any
+) -> tuple[Cohort, LoadReport]:
+    """The cohort that `DATA` names and a report on how it was read."""
     options = {name: value for name, value in options.items() if value is not None}
     if is_table(data):
         return _load_table(Path(data), schema, options)
@@ -102,14 +116,14 @@ def load_with_notes(
             f"--schema belongs to a table file; '{data}' names a built-in data set, which has "
             f"its own. If '{data}' is a file, write its path in full."
         )
-    cohort, report = datasets.load_with_report(data, **options)
-    return cohort, (*(f"left out {d}" for d in report.dropped), *report.notes)
+    return datasets.load_with_report(data, **options)
 
 
 def _load_table(
     path: Path, schema: Path | None, options: dict[str, Any]
-) -> tuple[Cohort, tuple[str, ...]]:
+) -> tuple[Cohort, LoadReport]:
     from nocta.cohort.table import read_table
+    from nocta.datasets import LoadLog, LoadReport
     from nocta.exceptions import ConfigError, DataFileMissing
 
     if options.get("path") is not None:
@@ -117,7 +131,8 @@ def _load_table(
     if not path.is_file():
         raise DataFileMissing(f"There is no file '{path}'.")
     reading = read_table(path, find_schema(path, schema))
-    return reading.cohort, reading.notes
+    log = LoadLog(sources=[str(path)], notes=list(reading.notes))
+    return reading.cohort, LoadReport.of(reading.cohort, log)
 
 
 def parse_numbers(option: str, text: str | None) -> tuple[float, ...]:

@@ -77,16 +77,19 @@ def to_markdown(names: list[str]) -> str:
 
 
 def _overview() -> Table:
+    """Two lines for every data set, so that the table fits a terminal of 80 columns."""
     from rich.table import Table
 
     from nocta import datasets as registry
 
-    table = Table(box=None, pad_edge=False, caption_justify="left")
-    for column in ("name", "size", "labels", "licence", "files"):
-        table.add_column(column, no_wrap=column == "name", overflow="fold")
+    table = Table(box=None, pad_edge=False, caption_justify="left", padding=(0, 2, 0, 0))
+    for column in ("name\n", "size\nlabels", "licence\nfiles"):
+        table.add_column(column, no_wrap=column == "name\n", overflow="fold")
     for name in registry.names():
         card = registry.card(name)
-        table.add_row(name, card.size, card.labels, card.licence, card.access)
+        # Line by line: a first cell that has to be wrapped does not push the second aside.
+        table.add_row(name, card.size, card.licence)
+        table.add_row("", card.labels, card.access)
     table.caption = "`nocta datasets NAME` shows a card: origin, costs, label rule, known traps."
     return table
 

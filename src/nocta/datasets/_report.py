@@ -131,13 +131,25 @@ class LoadReport:
     def __str__(self) -> str:
         return "\n".join(self.lines())
 
+    def short(self) -> str:
+        """What was read, in one line; what was left out is not in it."""
+        sources = "; ".join(self._sources())
+        return (
+            f"{self.name}: {self.n_subjects:,} subjects{self._patients()}, "
+            f"{self.n_visits:,} visits in {self.n_times} slots, {self.n_labels:,} labels, "
+            f"{self.missing:.1%} of the features missing"
+            + (f"; read from {sources}." if sources else ".")
+        )
+
+    def _patients(self) -> str:
+        return "" if self.n_groups == self.n_subjects else f" of {self.n_groups:,} patients"
+
     def lines(self) -> list[str]:
         """The report as plain text."""
-        patients = "" if self.n_groups == self.n_subjects else f" of {self.n_groups:,} patients"
         worst = sorted(self.missing_by_feature.items(), key=lambda item: -item[1])[:3]
         out = [f"{self.name}: read {source}" for source in self._sources()]
         out += [
-            f"  subjects  {self.n_subjects:,}{patients}",
+            f"  subjects  {self.n_subjects:,}{self._patients()}",
             f"  visits    {self.n_visits:,} in {self.n_times} slots",
             f"  labels    {self.n_labels:,}: {self._classes()}",
             f"  missing   {self.missing:.1%} of the features at these visits; most: "
