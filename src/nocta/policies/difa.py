@@ -33,9 +33,9 @@ from the source, and what it and the paper leave open:
 from __future__ import annotations
 
 import copy
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -47,7 +47,7 @@ from nocta.cohort.cohort import Cohort
 from nocta.plans.sample import random_requests
 from nocta.policies.base import Policy
 from nocta.policies.difa_model import DifaModel, DifaNetworks, DifaPolicy
-from nocta.policies.method import cost_of_everything
+from nocta.policies.method import Trial, cost_of_everything
 from nocta.policies.one_at_a_time import slot_prices
 from nocta.policies.retrained import RetrainedMethod
 from nocta.predictors.base import Predictor
@@ -107,12 +107,25 @@ class Difa(RetrainedMethod):
 
     def __init__(
         self,
-        options: DifaOptions | None = None,
+        options: DifaOptions | Mapping[str, Any] | None = None,
         grid: Sequence[float] | None = None,
         quick: bool = False,
     ) -> None:
         super().__init__(grid, quick)
         self.options = options
+
+    @classmethod
+    def option_bundle(cls, preset: str) -> type[DifaOptions]:
+        return DifaOptions
+
+    def search_space(self, trial: Trial) -> dict[str, Any]:
+        """Size, how strongly near slots are preferred, and two weights of the training."""
+        return {
+            "hidden": trial.suggest_categorical("hidden", [64, 128, 256]),
+            "nearness": trial.suggest_float("nearness", 1.0, 8.0, log=True),
+            "step_share": trial.suggest_categorical("step_share", [0.0, 0.3, 0.7]),
+            "ramp": trial.suggest_float("ramp", 0.2, 0.8),
+        }
 
     def _knob_range(self, train: Cohort) -> tuple[float, float]:
         """From a fiftieth of to five times the weight at which everything costs one nat."""
@@ -122,7 +135,8 @@ class Difa(RetrainedMethod):
     def _prepare(
         self, train: Cohort, val: Cohort, seed: int, predictor: Predictor | None, progress: bool
     ) -> None:
-        options = self.options or DifaOptions()
+        given = self.options or DifaOptions()
+        options = DifaOptions(**given) if isinstance(given, Mapping) else given
         self._options = _shortened(options) if self.quick else options
         self._imputer = Vaeac(self._options.hidden, training=self._options.imputer, seed=seed)
         self._imputer.fit(train, val, InputEncoder().fit(train), progress)

@@ -41,7 +41,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 import torch
@@ -51,7 +51,7 @@ from nocta.cohort.cohort import Cohort
 from nocta.exceptions import ConfigError, did_you_mean
 from nocta.policies.base import Decision, Observation, Policy
 from nocta.policies.fixed import first_affordable
-from nocta.policies.method import cost_of_everything
+from nocta.policies.method import Trial, cost_of_everything
 from nocta.policies.ras_networks import ActorCritic, EncoderKind, Intervals, before_first_visit
 from nocta.policies.ras_pretraining import DROP_RATES, pretrain
 from nocta.policies.ras_training import Prices, RasTraining, Simulator, train_actor
@@ -142,6 +142,13 @@ class _ActiveSensing(RetrainedMethod):
         self.drop_rate = drop_rate
         self.empty_penalty = empty_penalty
         self.training = training
+
+    def search_space(self, trial: Trial) -> dict[str, Any]:
+        """Size, and what an empty visit is charged; the drop rate is chosen in any case."""
+        return {
+            "hidden": trial.suggest_categorical("hidden", [32, 64, 128]),
+            "empty_penalty": trial.suggest_float("empty_penalty", 0.3, 30.0, log=True),
+        }
 
     def _prepare(
         self, train: Cohort, val: Cohort, seed: int, predictor: Predictor | None, progress: bool
@@ -255,6 +262,11 @@ class Ras(_ActiveSensing):
         super().__init__(grid, quick, preset, encoder, hidden, drop_rate, empty_penalty, training)
         self.intervals = intervals
         self.tail_share = tail_share
+
+    def search_space(self, trial: Trial) -> dict[str, Any]:
+        """The same, and how much of the tail is trained on."""
+        tail_share = trial.suggest_float("tail_share", 0.05, 1.0, log=True)
+        return {**super().search_space(trial), "tail_share": tail_share}
 
     def _training(self) -> RasTraining:
         if not 0 < self.tail_share <= 1:
