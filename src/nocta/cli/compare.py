@@ -114,6 +114,14 @@ def compare(
         int | None,
         typer.Option("--jobs", min=1, help="Processes; one per core by default."),
     ] = None,
+    dask: Annotated[
+        str | None,
+        typer.Option(
+            "--dask",
+            help="Address of a Dask scheduler; jobs become tasks of its workers.",
+            show_default=False,
+        ),
+    ] = None,
     quick: Annotated[
         bool,
         typer.Option("--quick", help="A rehearsal: few subjects, short training, few points."),
@@ -154,7 +162,7 @@ def compare(
     names = parse_methods(methods)
     wanted = make_jobs(names, range(seeds), parse_method_options(option or [], names))
     try:
-        comparison = run(setup, wanted, out, n_jobs=jobs, progress=not quiet)
+        comparison = run(setup, wanted, out, n_jobs=jobs, progress=not quiet, dask=dask)
     except KeyboardInterrupt:
         typer.echo(
             f"\nStopped. What is finished is in '{out}'; the same command goes on.", err=True

@@ -198,7 +198,9 @@ def _reports(
     for job in sorted(left, key=lambda job: job.seed):
         shared = predictors[job.seed] if job.shares_predictor and seeds else None
         flying[cluster.submit(_job, there, job, check, shared)] = job
-    waiting = as_completed([*predictors.values(), *flying])  # type: ignore[no-untyped-call]
+    waiting = as_completed(  # type: ignore[no-untyped-call]
+        [*predictors.values(), *flying], loop=cluster.client.loop
+    )
     fitted = {future: seed for seed, future in predictors.items()}
     for future in waiting:
         if future in fitted:

@@ -113,6 +113,7 @@ def compare(
     n_jobs: int | None = None,
     progress: bool = False,
     report: bool = True,
+    dask: str | None = None,
 ) -> Comparison:
     """Run every job that is not finished, and write what came of all of them.
 
@@ -123,6 +124,7 @@ def compare(
         n_jobs: Processes; one per core by default.
         progress: Show a bar with an estimate of the time left.
         report: Also write figures and report.html.
+        dask: Address of a Dask scheduler, whose workers then run the jobs.
 
     Returns:
         The comparison; `failures` lists what did not finish.
@@ -142,7 +144,12 @@ def compare(
         rows = (row for record in store.records(labels) for row in record["rows"])
         write_results(results_frame(rows), store.directory / "results.csv")
 
-    failures = sweep(setup, jobs, store, n_jobs=n_jobs, progress=progress, on_finished=merge)
+    if dask is None:
+        failures = sweep(setup, jobs, store, n_jobs=n_jobs, progress=progress, on_finished=merge)
+    else:
+        from nocta.experiments.cluster import sweep_on_cluster
+
+        failures = sweep_on_cluster(setup, jobs, store, dask, progress=progress, on_finished=merge)
     comparison = Comparison(store.directory, setup, store.records(labels), failures)
     if comparison.records:
         merge()
