@@ -1,9 +1,9 @@
 """Comparisons: one job is one method at one seed; a sweep runs many, a summary reads them.
 
 `compare` does all of it. The parts, in the order in which data flows: `setup` (what is held
-fixed), `job` (fit, roll out, judge), `store` (files of finished jobs), `sweep` (which jobs are
-left, on how many processes), `results` (results.csv), `summary` (areas, paired differences,
-share of the optimum).
+fixed), `tuning` (options tried on validation), `job` (fit, roll out, judge), `audits` (of every
+operating point), `store` (files of finished jobs), `sweep` (which jobs are left, on how many
+processes), `results` (results.csv), `summary` (areas, paired differences, share of the optimum).
 """
 
 from nocta.experiments.compare import Comparison, compare, make_jobs
