@@ -24,6 +24,9 @@ from nocta.predictors.cross_fitted import CrossFittedPredictor
 from nocta.predictors.fitting import Preset
 from nocta.presets.base import EstimatorName, Planner
 
+#: More subjects than this are rolled out piece by piece; each is decided for alone anyway.
+ROLLED_OUT_AT_ONCE = 20_000
+
 
 class NOCTA(BaseEstimator):  # type: ignore[misc]
     """Plans whole sets of future acquisitions, executes the earliest part, replans.
@@ -126,14 +129,21 @@ class NOCTA(BaseEstimator):  # type: ignore[misc]
         Other prices than those it was fitted with are welcome: bring them in the cohort's catalog.
         """
         self.check_fits(cohort)
-        return rollout(
-            self.policy(cost_weight, replan=replan),
-            cohort,
-            budget=budget,
-            availability=availability,
-            seed=self.seed,
-            progress=progress,
-        )
+        limits = None if budget is None else np.broadcast_to(budget, len(cohort))
+        pieces = [
+            rollout(
+                self.policy(cost_weight, replan=replan),
+                cohort if len(cohort) <= ROLLED_OUT_AT_ONCE else cohort.subset(rows),
+                budget=None if limits is None else limits[rows],
+                availability=availability,
+                seed=self.seed,
+                progress=progress,
+            )
+            for rows in np.array_split(
+                np.arange(len(cohort)), max(1, -(-len(cohort) // ROLLED_OUT_AT_ONCE))
+            )
+        ]
+        return pieces[0] if len(pieces) == 1 else Rollout.concatenate(pieces)
 
     def frontier(
         self,

@@ -11,6 +11,7 @@ from nocta.cli.data import (
     DataArgument,
     SchemaOption,
     find_schema,
+    is_folder,
     is_table,
     load_data,
     parse_numbers,
@@ -139,7 +140,8 @@ def compare(
     from nocta.experiments.setup import DataSource, Setup
     from nocta.policies.registry import parse_methods
 
-    load_data(data, schema, path=path)  # what is wrong with it, or was left out, is said here
+    if not is_folder(data):  # a large cohort is read once, below
+        load_data(data, schema, path=path)  # what is wrong with it, or was left out, is said here
     source = DataSource(
         data=data,
         schema=str(find_schema(data, schema)) if is_table(data) else None,

@@ -17,7 +17,8 @@ DataArgument = Annotated[
     str,
     typer.Argument(
         metavar="DATA",
-        help="A built-in data set (see `nocta datasets`), or a CSV or Parquet file.",
+        help="A built-in data set (see `nocta datasets`), a CSV or Parquet file, or a folder of "
+        "Parquet parts.",
         show_default=False,
     ),
 ]
@@ -40,9 +41,15 @@ PathOption = Annotated[
 
 
 def is_table(data: str) -> bool:
-    """Whether `DATA` names a file rather than a built-in data set."""
+    """Whether `DATA` names a file, or a folder of parts, rather than a built-in data set."""
     path = Path(data)
-    return path.is_file() or data.lower().endswith(TABLE_SUFFIXES) or len(path.parts) > 1
+    named = data.lower().endswith(TABLE_SUFFIXES) or len(path.parts) > 1
+    return named or path.is_file() or is_folder(data)
+
+
+def is_folder(data: str) -> bool:
+    """Whether `DATA` names a folder of Parquet parts: a cohort that may be too large to hold."""
+    return any(Path(data).glob("*.parquet")) or any(Path(data).glob("*.pq"))
 
 
 def find_schema(data: str | Path, schema: Path | None = None) -> Path:
@@ -55,6 +62,8 @@ def find_schema(data: str | Path, schema: Path | None = None) -> Path:
             raise DataFileMissing(f"There is no schema file '{schema}'.")
         return schema
     beside = [path.with_name(f"{table_stem(path)}.schema.toml"), path.with_name("schema.toml")]
+    if path.is_dir():
+        beside.insert(0, path / "schema.toml")
     for candidate in beside:
         if candidate.is_file():
             return candidate
@@ -128,8 +137,8 @@ def _load_table(
 
     if options.get("path") is not None:
         raise ConfigError(f"--path belongs to a built-in data set; '{path}' is a table of its own.")
-    if not path.is_file():
-        raise DataFileMissing(f"There is no file '{path}'.")
+    if not path.is_file() and not is_folder(str(path)):
+        raise DataFileMissing(f"There is no file '{path}', nor a folder with Parquet files.")
     reading = read_table(path, find_schema(path, schema))
     log = LoadLog(sources=[str(path)], notes=list(reading.notes))
     return reading.cohort, LoadReport.of(reading.cohort, log)

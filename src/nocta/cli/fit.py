@@ -12,6 +12,7 @@ from nocta.cli.data import (
     PathOption,
     SchemaOption,
     find_schema,
+    is_folder,
     is_table,
     load_data,
     parse_numbers,
@@ -88,7 +89,8 @@ def fit(
 
     if preset not in ("default", "paper"):
         raise ConfigError(f"preset is '{preset}'; use 'default' or 'paper'.")
-    load_data(data, schema, path=path)  # what is wrong with it, or was left out, is said here
+    if not is_folder(data):  # a large cohort is read once, below
+        load_data(data, schema, path=path)  # what is wrong with it, or was left out, is said here
     request = FitRequest(
         source=DataSource(
             data=data,

@@ -7,7 +7,8 @@ subject is a cohort of one and takes the same code.
 from __future__ import annotations
 
 import time as clock
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -64,6 +65,28 @@ class Rollout:
     def cost(self) -> float:
         """Mean cost per subject."""
         return float(self.costs.mean())
+
+    @classmethod
+    def concatenate(cls, pieces: Sequence[Rollout]) -> Rollout:
+        """Roll-outs of several groups of subjects, in this order, as one."""
+        history = History(
+            *(
+                np.concatenate([getattr(piece.history, name) for piece in pieces])
+                for name in ("values", "acquired", "unavailable", "context")
+            )
+        )
+        arrays: dict[str, Any] = {
+            name: np.concatenate([getattr(piece, name) for piece in pieces])
+            for name in (
+                "probabilities",
+                "labels",
+                "cost_per_visit",
+                "stop_time",
+                "n_decisions",
+                "subjects",
+            )
+        }
+        return replace(pieces[0], history=history, seconds=sum(p.seconds for p in pieces), **arrays)
 
     def summary(self) -> dict[str, Any]:
         """Cost, accuracy, AP, ROC AUC, cross-entropy and more, overall and per time point."""

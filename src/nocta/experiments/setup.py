@@ -20,6 +20,8 @@ from nocta.evaluation.rollout import Availability
 from nocta.exceptions import ConfigError, DataError
 
 DEFAULT_FRACTIONS = (0.70, 0.15, 0.15)
+#: More subjects than this choose nothing better; of more, an even sample is taken.
+MOST_VALIDATION = 10_000
 QUICK_SUBJECTS = 800
 QUICK_POINTS = 4
 QUICK_TRIALS = 3
@@ -84,13 +86,13 @@ class DataSource:
         return datasets.load(self.data, path=self.path, **options)
 
     def split(self, cohort: Cohort, seed: int) -> tuple[Cohort, Cohort, Cohort]:
-        """Train, validation and test subjects of a seed."""
+        """Train, validation and test subjects of a seed; validation is capped in size."""
         fixed = self.split_column is not None or (
             self.schema is not None and cohort.fixed_split is not None
         )
         parts = self._fixed_parts(cohort, seed) if fixed else cohort.split(self._sizes, seed)
         train, val, test = parts
-        return train, val, test
+        return train, val.sample(MOST_VALIDATION), test
 
     @property
     def _sizes(self) -> tuple[float, ...]:
@@ -226,7 +228,7 @@ def data_fingerprint(cohort: Cohort) -> str:
     """A hash of everything recorded and of every price: changed data is noticed."""
     digest = hashlib.sha256(repr(cohort.catalog.to_dict()).encode())
     for array in (cohort.values, cohort.labels, cohort.visits, cohort.context):
-        digest.update(np.ascontiguousarray(array).tobytes())
+        digest.update(np.ascontiguousarray(array).reshape(-1).view(np.uint8).data)
     digest.update("\n".join(map(str, cohort.subjects.tolist())).encode())
     return digest.hexdigest()
 
