@@ -20,6 +20,9 @@ from nocta.plans.space import ActionTable
 from nocta.policies.base import Observation
 
 _INFEASIBLE = 1e9
+#: Continuations looked at per subject and slot, about, and prefixes kept at least.
+_BRANCHES = 512
+_NARROWEST = 4
 
 
 @dataclass(frozen=True)
@@ -78,7 +81,7 @@ def beam_search(
         observation: Subjects who are all at the same slot.
         actions: What may be acquired at each slot.
         cost_weight: `(n,)` what one unit of cost is worth in loss (`alpha`).
-        width: Prefixes kept per subject.
+        width: Prefixes kept per subject; fewer where many subsets are offered.
         first_width: The same before the first visit, when what pays lies farthest away; less
             where many subsets are offered.
         n_best: Plans returned per subject.
@@ -86,9 +89,11 @@ def beam_search(
     n, first = len(observation), int(observation.time[0]) + 1
     open_slots = torch.from_numpy(observation.open_slots)
     remaining = torch.from_numpy(observation.remaining)
-    # Where many subsets are offered, a first beam as wide would not fit in memory.
+    # Where many subsets are offered, fewer prefixes are worth the time, and a wide first beam
+    # would not fit in memory.
     most = max(len(s) for s in actions.subsets[first:])
-    width = width if first else max(width, min(first_width, 512 // most))
+    affordable = max(_NARROWEST, _BRANCHES // most)
+    width = min(width if first else max(width, first_width), affordable)
     weight = torch.from_numpy(cost_weight).float()[:, None, None]
     state = estimator.start(observation)
     parents = torch.zeros(n, 1, dtype=torch.long)
