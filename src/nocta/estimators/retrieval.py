@@ -11,7 +11,8 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from nocta.cohort.cohort import Cohort
+from nocta.cohort.cohort import Cohort, even_rows
+from nocta.estimators.bank import Index, nearest_points
 from nocta.estimators.embedding import Embedding
 from nocta.exceptions import ConfigError
 from nocta.policies.base import Observation
@@ -53,6 +54,8 @@ class NeighborBank:
         n_neighbors: How many vote (`K`).
         radius: Where given, only those within this distance vote (the nearest always does).
         kernel: Equal votes, or votes that fade with distance.
+        stands_for: `(n_bank,)` weight of each subject's vote, where they were not drawn evenly.
+        index: How the nearest are found, see `nocta.estimators.bank`.
     """
 
     def __init__(
@@ -67,6 +70,8 @@ class NeighborBank:
         n_neighbors: int = 5,
         radius: float | None = None,
         kernel: Kernel = "uniform",
+        stands_for: NDArray[np.float32] | None = None,
+        index: Index = "torch",
     ) -> None:
         if metric not in ("embedding", "predictor", "values"):
             raise ConfigError(f"metric is '{metric}'; use 'embedding', 'predictor' or 'values'.")
@@ -80,8 +85,8 @@ class NeighborBank:
         self.metric, self.kernel = metric, kernel
         self.n_neighbors, self.radius = n_neighbors, radius
         self.encoder, self.embedding, self.predictor = encoder, embedding, predictor
-        kept = len(train) if size is None else min(size, len(train))
-        self.rows = np.linspace(0, len(train) - 1, kept).round().astype(np.int64)
+        self.rows = even_rows(len(train), len(train) if size is None else size)
+        self.stands_for, self.index = stands_for, index
         self.data = EncodedCohort(encoder, train.subset(self.rows))
         self._cache: OrderedDict[bytes, Tensor] = OrderedDict()
 
@@ -98,10 +103,9 @@ class NeighborBank:
         for i, mask in enumerate(masks):
             rows = torch.from_numpy(np.flatnonzero(which.reshape(-1) == i))
             bank = self._bank(mask.reshape(asked.shape[1:]), time)
-            found = torch.cdist(queries[rows], bank).topk(k, largest=False, sorted=True)
-            index[rows] = torch.from_numpy(self.rows)[found.indices]
-            distance[rows] = found.values
-        return Neighbors(index, self._weights(distance), distance)
+            index[rows], distance[rows] = nearest_points(queries[rows], bank, k, self.index)
+        weight = self._weights(distance, index)
+        return Neighbors(torch.from_numpy(self.rows)[index], weight, distance)
 
     def _n_votes(self, time: int) -> int:
         # Before the first visit hardly anything tells subjects apart, so many may vote.
@@ -169,7 +173,7 @@ class NeighborBank:
             return self.predictor.hidden_states(inputs)[:, time + 1]
         return inputs[:, : time + 1, : self.encoder.n_value_columns].flatten(1)
 
-    def _weights(self, distance: Tensor) -> Tensor:
+    def _weights(self, distance: Tensor, index: Tensor) -> Tensor:
         vote = torch.ones_like(distance)
         if self.kernel == "gaussian":
             scale = 0.5 * distance[:, -1:].clamp(min=1e-6)
@@ -178,4 +182,6 @@ class NeighborBank:
             inside = distance <= self.radius
             inside[:, 0] = True
             vote = vote * inside
+        if self.stands_for is not None:
+            vote = vote * torch.from_numpy(self.stands_for)[index]
         return vote / vote.sum(dim=1, keepdim=True)

@@ -61,6 +61,17 @@ class LossTargets:
         if hindsight and not expected:
             self.soft_labels = self._soft_labels(cohort)
 
+    def subset(self, cohort: Cohort, rows: NDArray[np.int64]) -> LossTargets:
+        """Losses of some of the subjects: those of `cohort.subset(rows)`."""
+        return LossTargets(
+            cohort.subset(rows),
+            self.predictors,
+            self.fold[rows],
+            self.kinds,
+            self.expected,
+            self.hindsight,
+        )
+
     def __call__(self, index: NDArray[np.int64], requested: NDArray[np.bool_]) -> Tensor:
         """Losses of the subjects at `index` at every time, `(b, L, n_kinds)`; 0 if unlabelled."""
         log_proba, rows = self._log_proba(index, requested), torch.as_tensor(index)

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from nocta.cohort.catalog import Catalog
 from nocta.cohort.cohort import Cohort
 from nocta.estimators.amortized import AmortizedEstimator
+from nocta.estimators.bank import choose_bank
 from nocta.estimators.base import SequentialEstimator
 from nocta.estimators.committee import CommitteeEstimator
 from nocta.estimators.contrastive import ContrastiveEstimator
@@ -283,15 +284,19 @@ def fit_retrieval(
         )
         weights = [cost_scale * factor for factor in (0.4, 0.7, 1.0)]
         embedding.fit(train, targets, val, val_targets, weights, progress=progress)
+    rows, stands_for = choose_bank(train.labels, options.bank_size, options.bank_sampling)
+    if len(rows) < len(train):  # only those who are kept can ever vote
+        train, targets = train.subset(rows), targets.subset(train, rows)
     bank = NeighborBank(
         train,
         options.metric,
         encoder=predictor.members[0].encoder_ if embedding is None else embedding.encoder_,
         embedding=embedding,
         predictor=predictor.members[0],
-        size=options.bank_size,
         n_neighbors=options.n_neighbors,
         radius=options.radius,
         kernel=options.kernel,
+        stands_for=stands_for if options.bank_sampling == "stratified" else None,
+        index=options.neighbor_index,
     )
     return ContrastiveEstimator(bank, targets, options.loss)

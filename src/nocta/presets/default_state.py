@@ -93,6 +93,7 @@ def retrieval_state(estimator: ContrastiveEstimator) -> State:
         "size": len(bank.rows),
         "n_neighbors": bank.n_neighbors,
         "radius": bank.radius,
+        "index": bank.index,
         "loss": estimator.loss,
         "reduction": estimator.reduction,
         "kinds": list(estimator.targets.kinds),
@@ -101,6 +102,8 @@ def retrieval_state(estimator: ContrastiveEstimator) -> State:
     }
     # Only those who are kept for retrieval can ever vote.
     arrays: dict[str, NDArray[Any]] = {"fold": estimator.targets.fold[bank.rows]}
+    if bank.stands_for is not None:
+        arrays["stands_for"] = bank.stands_for
     add_part(config, arrays, "subjects", cohort_state(bank.train.subset(bank.rows)))
     if bank.embedding is not None:
         add_part(config, arrays, "embedding", bank.embedding.state())
@@ -125,6 +128,8 @@ def restore_retrieval(
         n_neighbors=config["n_neighbors"],
         radius=config["radius"],
         kernel=config["kernel"],
+        stands_for=arrays.get("stands_for"),
+        index=config.get("index", "torch"),
     )
     targets = LossTargets(
         train,

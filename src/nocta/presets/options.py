@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import Any, Literal, TypeVar
 
+from nocta.estimators.bank import Index, Sampling
 from nocta.estimators.future_distribution import Weighting
 from nocta.estimators.retrieval import Kernel, Metric
 from nocta.exceptions import ConfigError, did_you_mean
@@ -19,6 +20,8 @@ _CHOICES: dict[str, tuple[Any, ...]] = {
     "loss": ("cross-entropy", "error"),
     "metric": ("embedding", "predictor", "values"),
     "kernel": ("uniform", "gaussian"),
+    "bank_sampling": ("even", "stratified"),
+    "neighbor_index": ("torch", "faiss"),
     "search": ("beam", "uniform", "guided"),
     "weighting": ("softmax", "count"),
     "loss_reduction": ("sum", "mean"),
@@ -54,6 +57,8 @@ class DefaultOptions:
         kernel: Equal votes, or votes that fade with distance.
         radius: Only those within this distance vote, where given.
         bank_size: Training subjects kept for retrieval, at most.
+        bank_sampling: Take them evenly, or as many of every class with votes weighted back.
+        neighbor_index: Find neighbours with torch, or with faiss (an extra); both are exact.
         search: Beam over time, or the best of a sample drawn uniformly or by worth; a sample
             holds every plan where there are no more than `n_candidates`.
         width: Beam width of the amortized search.
@@ -74,6 +79,8 @@ class DefaultOptions:
     kernel: Kernel = "gaussian"
     radius: float | None = None
     bank_size: int = 3000
+    bank_sampling: Sampling = "even"
+    neighbor_index: Index = "torch"
     search: SearchKind = "beam"
     width: int = 16
     voting_width: int = 6
