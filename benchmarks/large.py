@@ -4,9 +4,9 @@
 
 For every size it draws the cohort (`make_large.py`), runs `nocta fit` on its parts and `nocta
 score` on its histories, each as a process of its own, and appends a row per step to
-`results/bench/large.csv`: wall seconds, and the peak of resident memory and of the part of it that
-is not a mapped file (which the system can drop at any time). Steps that are in the table already
-are not repeated. A million subjects take hours, most of them spent planning.
+`results/bench/large.csv`: wall and processor seconds, and the peak of resident memory and of the
+part of it that is not a mapped file (which the system can drop at any time). Steps that are in the
+table already are not repeated. A million subjects take hours, most of them spent planning.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from __future__ import annotations
 import argparse
 import csv
 import os
+import resource
 import subprocess
 import sys
 import tempfile
@@ -25,13 +26,14 @@ import numpy as np
 from nocta.experiments.versions import versions
 
 HERE = Path(__file__).parent
-COLUMNS = ("subjects", "step", "jobs", "seconds", "peak_mb", "anonymous_mb", "cores", "torch")
+MEASURED = ("seconds", "cpu_seconds", "peak_mb", "anonymous_mb")
+COLUMNS = ("subjects", "step", "jobs", *MEASURED, "cores", "torch")
 _SAMPLED_EVERY = 0.1
 
 
 def run(command: list[str]) -> dict[str, float]:
     """Run a command and watch the memory of it and of the processes it starts."""
-    started = time.perf_counter()
+    started, used = time.perf_counter(), cpu_seconds()
     env = {**os.environ, "OMP_NUM_THREADS": "1"}
     process = subprocess.Popen(command, env=env)
     peak = anonymous = 0.0
@@ -42,8 +44,18 @@ def run(command: list[str]) -> dict[str, float]:
         time.sleep(_SAMPLED_EVERY)
     if process.returncode:
         raise SystemExit(f"{' '.join(command)} ended with status {process.returncode}")
-    seconds = time.perf_counter() - started
-    return {"seconds": seconds, "peak_mb": peak / 1024, "anonymous_mb": anonymous / 1024}
+    return {
+        "seconds": time.perf_counter() - started,
+        "cpu_seconds": cpu_seconds() - used,
+        "peak_mb": peak / 1024,
+        "anonymous_mb": anonymous / 1024,
+    }
+
+
+def cpu_seconds() -> float:
+    """What finished processes have used; on a shared machine it says more than the clock."""
+    usage = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return usage.ru_utime + usage.ru_stime
 
 
 def family(pid: int) -> list[int]:
@@ -115,7 +127,7 @@ def exponents(rows: list[dict[str, str]]) -> None:
         (low, first), (high, last) = own[0], own[-1]
         grown = {
             name: np.log(float(last[name]) / float(first[name])) / np.log(high / low)
-            for name in ("seconds", "peak_mb", "anonymous_mb")
+            for name in MEASURED
         }
         shown = ", ".join(f"{name} ~ n^{exponent:.2f}" for name, exponent in grown.items())
         print(f"{step}, {low} to {high} subjects: {shown}")
