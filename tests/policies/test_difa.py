@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 
 import numpy as np
@@ -10,13 +11,22 @@ import torch
 
 from nocta.cohort.cohort import Cohort
 from nocta.evaluation.rollout import rollout
-from nocta.policies.difa import Difa, DifaOptions, _Subjects
+from nocta.policies import difa
+from nocta.policies.difa import Difa, DifaOptions
+from nocta.policies.difa_episodes import Subjects
 from nocta.policies.difa_model import DifaModel, DifaPolicy
 from nocta.predictors.training import TrainingConfig
 from nocta.testing import check_policy, tiny_cohort, tiny_counter_cohort
 
 SHORT = TrainingConfig(epochs=4, batch_size=64, check_every=2)
-OPTIONS = DifaOptions(hidden=16, dropouts=(0.0,), imputer=SHORT, predictor=SHORT, policy=SHORT)
+OPTIONS = DifaOptions(hidden=16, dropouts=(0.0,), epochs=4, imputer=SHORT, predictor=SHORT)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _short_training() -> Iterator[None]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(difa, "_MIN_STEPS", 12)
+        yield
 
 
 @pytest.fixture(scope="module")
@@ -26,11 +36,11 @@ def clinic() -> tuple[Difa, list[Cohort]]:
 
 
 @pytest.fixture(scope="module")
-def subjects(clinic: tuple[Difa, list[Cohort]]) -> _Subjects:
+def subjects(clinic: tuple[Difa, list[Cohort]]) -> Subjects:
     method, parts = clinic
     policy = method.policy({"cost_weight": 0.02})
     assert isinstance(policy, DifaPolicy)
-    return _Subjects(policy.model, parts[0])
+    return Subjects(policy.model, parts[0])
 
 
 def test_it_keeps_the_policy_contract(clinic: tuple[Difa, list[Cohort]]) -> None:
@@ -54,13 +64,13 @@ def test_a_high_cost_weight_acquires_less() -> None:
     assert method.costs_[5.0] < method.costs_[0.0]
 
 
-def test_probabilities_of_stopping_sum_to_one(subjects: _Subjects) -> None:
+def test_probabilities_of_stopping_sum_to_one(subjects: Subjects) -> None:
     episode = subjects.episode(np.arange(20), 200, temperature=0.5)
     torch.testing.assert_close(episode.stops.sum(dim=0), torch.ones(20))
     torch.testing.assert_close(episode.visited.sum(dim=0), torch.ones(20))
 
 
-def test_simulated_charges_are_those_of_the_catalog(subjects: _Subjects) -> None:
+def test_simulated_charges_are_those_of_the_catalog(subjects: Subjects) -> None:
     rows = np.arange(20)
     episode = subjects.episode(rows, 200)
     acquired = (episode.requested[-1] > 0.5) & subjects.recorded[rows]
@@ -68,7 +78,7 @@ def test_simulated_charges_are_those_of_the_catalog(subjects: _Subjects) -> None
     np.testing.assert_allclose(episode.cost[-1].detach(), expected, rtol=1e-5)
 
 
-def test_an_episode_acquires_in_the_order_of_time_and_nothing_twice(subjects: _Subjects) -> None:
+def test_an_episode_acquires_in_the_order_of_time_and_nothing_twice(subjects: Subjects) -> None:
     episode = subjects.episode(np.arange(20), 200, temperature=1.0)
     added = episode.requested.detach().diff(dim=0).round()
     assert bool(((added == 0) | (added == 1)).all())
@@ -80,7 +90,7 @@ def test_an_episode_acquires_in_the_order_of_time_and_nothing_twice(subjects: _S
 
 
 def test_the_limit_on_acquisitions_holds_in_training_and_after(
-    subjects: _Subjects, clinic: tuple[Difa, list[Cohort]]
+    subjects: Subjects, clinic: tuple[Difa, list[Cohort]]
 ) -> None:
     episode = subjects.episode(np.arange(20), 2, temperature=1.0)
     assert float(episode.requested[-1].detach().sum(dim=(1, 2)).max()) < 2.5
@@ -89,7 +99,7 @@ def test_the_limit_on_acquisitions_holds_in_training_and_after(
     assert found.requested.sum(axis=(1, 2)).max() <= 2
 
 
-def test_the_loss_reaches_the_policy_through_the_acquisitions(subjects: _Subjects) -> None:
+def test_the_loss_reaches_the_policy_through_the_acquisitions(subjects: Subjects) -> None:
     networks = subjects.model.networks
     networks.zero_grad()
     rows = np.arange(20)
@@ -101,7 +111,7 @@ def test_the_loss_reaches_the_policy_through_the_acquisitions(subjects: _Subject
     assert float(slots[:-1].abs().sum()) > 0
 
 
-def test_losses_along_an_episode_are_those_of_its_steps(subjects: _Subjects) -> None:
+def test_losses_along_an_episode_are_those_of_its_steps(subjects: Subjects) -> None:
     rows = np.arange(20)
     pairs = subjects.pairs(rows)
     with torch.no_grad():
@@ -113,10 +123,10 @@ def test_losses_along_an_episode_are_those_of_its_steps(subjects: _Subjects) -> 
 
 
 def test_what_is_known_to_be_missing_is_not_asked_for_in_training(
-    clinic: tuple[Difa, list[Cohort]], subjects: _Subjects
+    clinic: tuple[Difa, list[Cohort]], subjects: Subjects
 ) -> None:
     _, parts = clinic
-    known = _Subjects(subjects.model, parts[0], known=True)
+    known = Subjects(subjects.model, parts[0], known=True)
     rows = np.arange(40)
     asked = known.episode(rows, 200, temperature=1.0).requested[-1] > 0.5
     assert not bool((asked & ~known.recorded[rows]).any())
@@ -141,10 +151,32 @@ def test_a_rehearsal_is_shorter() -> None:
     assert DifaModel is type(method.policy(method.settings(val, 1)[0]).model)
 
 
+def test_one_slot_per_visit_where_results_may_not_be_seen_first(
+    subjects: Subjects, clinic: tuple[Difa, list[Cohort]]
+) -> None:
+    _, parts = clinic
+    policy = DifaPolicy(subjects.model, 200, within_visit=False)
+    check_policy(lambda _: policy, parts[2], n_cuts=2, n_alone=2, budget_shares=(None,))
+    assert rollout(policy, parts[2]).history.requested.sum(axis=2).max() == 1
+    strict = Subjects(subjects.model, parts[0], within_visit=False)
+    asked = strict.episode(np.arange(20), 200, temperature=1.0).requested[-1] > 0.5
+    assert int(asked.sum(dim=2).max()) == 1
+
+
+def test_options_are_given_by_name() -> None:
+    train, val = tiny_cohort(60).split((0.7, 0.3))
+    given = {"hidden": 8, "dropouts": (0.0,), "imputer": SHORT, "predictor": SHORT}
+    policy = (
+        Difa(given, grid=[0.01], quick=True).fit(train, val, seed=0).policy({"cost_weight": 0.01})
+    )
+    assert isinstance(policy, DifaPolicy)
+    assert policy.model.networks.policy.head.in_features == 8
+
+
 @pytest.mark.slow
 def test_it_beats_the_guess_on_the_counter_task() -> None:
     train, val, test = tiny_counter_cohort(2400).split((0.7, 0.15, 0.15))
-    options = DifaOptions(dropouts=(0.0,), policy=replace(DifaOptions().policy, epochs=16))
+    options = DifaOptions(dropouts=(0.0,), epochs=20)
     policy = Difa(options, grid=[0.02]).fit(train, val, seed=0).policy({"cost_weight": 0.02})
     found = rollout(policy, test)
     assert found.summary()["accuracy"] > 0.9

@@ -47,6 +47,14 @@ def test_the_current_visit_stays_open_and_earlier_ones_are_closed() -> None:
     assert found[:, 2:].all()
 
 
+def test_the_current_visit_can_be_closed() -> None:
+    cohort = tiny_cohort(6)
+    nothing = np.zeros(cohort.recorded.shape, dtype=bool)
+    found = affordable_slots(observation(cohort, nothing, 1, np.inf), within_visit=False)
+    assert not found[:, :2].any()
+    assert found[:, 2:].all()
+
+
 def test_what_is_too_dear_is_not_offered() -> None:
     cohort = tiny_cohort(6)
     nothing = np.zeros(cohort.recorded.shape, dtype=bool)

@@ -13,7 +13,7 @@ from nocta.predictors.training import TrainingConfig
 from nocta.predictors.vaeac import Vaeac
 from nocta.testing import tiny_cohort, tiny_counter_cohort
 
-TRAINING = TrainingConfig(epochs=40, batch_size=64, check_every=4)
+TRAINING = TrainingConfig(epochs=25, learning_rate=6e-3, batch_size=64, check_every=4)
 
 
 def parts_of(imputer: Vaeac, cohort: Cohort, asked: float) -> tuple[torch.Tensor, ...]:

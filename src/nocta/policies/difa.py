@@ -13,21 +13,28 @@ have two layers of 128 units with a skip connection, dropout and LeakyReLU. Wher
 from the source, and what it and the paper leave open:
 
 - **Stopping.** The source acquires a fixed number of features. The published costs over time are
-  no whole numbers, so there a cost term decides: here stopping is one more action, and the loss is
-  the cross-entropy plus `cost_weight` times what was charged. One training run per cost weight.
-- **Loss.** Predictions are causal, `(subject, time)` by `(subject, time)`. The cross-entropy is
-  the mean over time of the predictions after all acquisitions, and, with weight `step_share`, of
-  those after a random number of them (an estimate of the mean over acquisitions). Each training
-  step looks at a few random times of each subject.
-- **Near slots first.** A logit has a learned share for how far ahead the slot is, which begins at
-  `-1` per slot. With equal logits a first pick in the middle would close half of all slots, to
-  which no gradient objects, since closing is not differentiable.
+  no whole numbers, so there a cost term decides, and the loss here is the cross-entropy plus
+  `cost_weight` times what is charged: one training run per cost weight. The policy gives every
+  state a probability of stopping, and the loss is its exact expectation over when an episode
+  stops. As one more pick of the Gumbel-softmax, stopping took over: costs are linear in a pick,
+  gains are not, and their slope where a slot is known already understates them.
+- **Loss.** Predictions are causal, each from what was acquired up to its own time. The
+  cross-entropy is that of the predictions at the time of stopping; `step_share` mixes in the mean
+  over all acquisitions, which was worse on validation. A training step looks at one labelled time
+  per subject.
+- **Near slots first.** A logit has a learned share for how far ahead its slot is, and training
+  begins with nearly everything acquired in the order of time, the cost weight rising to its value.
+  With equal logits a first pick in the middle would close half of all slots, to which no gradient
+  objects, since closing is not differentiable.
 - **Start.** The predictor is trained under random masks first, with dropout chosen on validation,
   and each cost weight goes on from there. Imputer and this predictor are fitted once per seed.
-- **Temperature** falls geometrically from 1 to 0.1 over the training. At test the largest logit
-  is taken, and imputations are means: nothing is drawn.
+- **Temperature** falls from 1 to 0.5; 0.1 was worse on validation. At test the largest logit is
+  taken, stopping where that is more likely than not, and imputations are means: nothing is drawn.
 - **Imputations are constants** of a step: no gradient through the imputer, which stays as fitted.
 - The weights kept are the best on validation by the loss above, without noise.
+
+The parts: `nocta.predictors.vaeac` (the imputer), `difa_model` (networks and policy),
+`difa_episodes` (differentiable episodes).
 """
 
 from __future__ import annotations
@@ -35,28 +42,28 @@ from __future__ import annotations
 import copy
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
-from torch.nn import functional as F
 
 from nocta.cohort.cohort import Cohort
 from nocta.plans.sample import random_requests
 from nocta.policies.base import Policy
+from nocta.policies.difa_episodes import Subjects
 from nocta.policies.difa_model import DifaModel, DifaNetworks, DifaPolicy
 from nocta.policies.method import Trial, cost_of_everything
-from nocta.policies.one_at_a_time import slot_prices
 from nocta.policies.retrained import RetrainedMethod
 from nocta.predictors.base import Predictor
-from nocta.predictors.encoding import EncodedCohort, InputEncoder
+from nocta.predictors.encoding import InputEncoder
 from nocta.predictors.training import TrainingConfig, train
 from nocta.predictors.vaeac import VAEAC_TRAINING, Vaeac
 
 PREDICTOR_TRAINING = TrainingConfig(epochs=100, learning_rate=6e-3, patience=4, check_every=10)
-POLICY_TRAINING = TrainingConfig(epochs=9, learning_rate=2e-3, patience=99, check_every=3)
+#: Joint training has at least so many steps, however few subjects there are.
+_MIN_STEPS = 40
 
 
 @dataclass(frozen=True)
@@ -66,37 +73,40 @@ class DifaOptions:
     Args:
         hidden: Units of each layer of predictor, policy and imputer.
         dropouts: Rates to choose from on validation.
-        step_share: Weight of the predictions before the last acquisition, from 0 to 1.
-        temperatures: Of the Gumbel-softmax, at the start and at the end of training.
+        step_share: Weight of the mean over all acquisitions in the cross-entropy, from 0 to 1.
+        last_temperature: Of the Gumbel-softmax at the end of training; it begins at 1.
         nearness: By how much a logit falls per slot ahead, to begin with.
         stop_logit: Added to the logit of stopping, to begin with.
         ramp: Share of the joint training over which the cost weight rises from 0 to its value.
-        pairs_per_subject: Times of each subject a training step looks at, on average.
         max_acquisitions: Of one subject.
+        within_visit: See one result of a visit before the next is asked for, as published. Methods
+            that decide on a whole visit at once cannot do that; `False` allows one slot per visit.
+        epochs: Of joint training, at each cost weight; more where there are few subjects.
+        learning_rate: Of joint training.
         imputer: Training of the imputer.
         predictor: Training of the predictor under random masks.
-        policy: Joint training of predictor and policy, at each cost weight.
     """
 
     hidden: int = 128
     dropouts: tuple[float, ...] = (0.0, 0.3)
     step_share: float = 0.0
-    temperatures: tuple[float, float] = (1.0, 0.1)
+    last_temperature: float = 0.5
     nearness: float = 4.0
     stop_logit: float = -3.0
     ramp: float = 0.5
-    pairs_per_subject: int = 1
     max_acquisitions: int = 200
+    within_visit: bool = True
+    epochs: int = 9
+    learning_rate: float = 4e-3
     imputer: TrainingConfig = VAEAC_TRAINING
     predictor: TrainingConfig = PREDICTOR_TRAINING
-    policy: TrainingConfig = POLICY_TRAINING
 
 
 class Difa(RetrainedMethod):
     """DiFA, one training run per cost weight; the setting is `{"cost_weight": w}`.
 
     Args:
-        options: What is left open by the source, and how long to train.
+        options: `DifaOptions`, or some of them by name.
         grid: Cost weights to train at; chosen on validation by default.
         quick: A rehearsal: few and short fits.
     """
@@ -119,18 +129,22 @@ class Difa(RetrainedMethod):
         return DifaOptions
 
     def search_space(self, trial: Trial) -> dict[str, Any]:
-        """Size, how strongly near slots are preferred, and two weights of the training."""
+        """Size and pace, how strongly near slots are preferred, and the shape of the loss."""
         return {
             "hidden": trial.suggest_categorical("hidden", [64, 128, 256]),
+            "learning_rate": trial.suggest_float("learning_rate", 1e-3, 1e-2, log=True),
             "nearness": trial.suggest_float("nearness", 1.0, 8.0, log=True),
+            "last_temperature": trial.suggest_categorical("last_temperature", [0.1, 0.5, 1.0]),
             "step_share": trial.suggest_categorical("step_share", [0.0, 0.3, 0.7]),
-            "ramp": trial.suggest_float("ramp", 0.2, 0.8),
         }
 
     def _knob_range(self, train: Cohort) -> tuple[float, float]:
-        """From a fiftieth of to five times the weight at which everything costs one nat."""
-        everything = max(cost_of_everything(train), 1e-9)
-        return 0.02 / everything, 5.0 / everything
+        """Around the weight at which everything costs as much as knowing the labels saves."""
+        counts = np.bincount(train.labels[train.labelled], minlength=train.n_classes)
+        share = counts / max(int(counts.sum()), 1)
+        entropy = -float((share * np.log(np.maximum(share, 1e-12))).sum())
+        scale = max(entropy, 0.1) / max(cost_of_everything(train), 1e-9)
+        return 0.03 * scale, 2.0 * scale
 
     def _prepare(
         self, train: Cohort, val: Cohort, seed: int, predictor: Predictor | None, progress: bool
@@ -161,7 +175,7 @@ class Difa(RetrainedMethod):
             )
             networks.set_dropout(dropout)
             model = DifaModel(self._imputer, networks)
-            data, held_out = _Subjects(model, train_cohort), _Subjects(model, val)
+            data, held_out = Subjects(model, train_cohort), Subjects(model, val)
             rng = np.random.default_rng(seed)
             fixed_rng = np.random.default_rng(seed + 1)
             open_slots = train_cohort.catalog.open_slots
@@ -190,7 +204,7 @@ class Difa(RetrainedMethod):
             model = DifaModel(self._imputer, copy.deepcopy(self._start))
             rng = np.random.default_rng(seed)
             self._train_jointly(model, value, train, val, rng, progress)
-        return DifaPolicy(model, self._options.max_acquisitions)
+        return DifaPolicy(model, self._options.max_acquisitions, self._options.within_visit)
 
     def _train_jointly(
         self,
@@ -202,17 +216,17 @@ class Difa(RetrainedMethod):
         progress: bool,
     ) -> None:
         options = self._options
-        known = self.availability == "known"
-        data, held_out = _Subjects(model, train_cohort, known), _Subjects(model, val, known)
+        rules = (self.availability == "known", options.within_visit)
+        data, held_out = Subjects(model, train_cohort, *rules), Subjects(model, val, *rules)
         everybody = np.arange(len(val))
-        config = options.policy
+        config = _joint_training(options, len(train_cohort))
         n_steps = config.epochs * max(1, round(len(train_cohort) / config.batch_size))
-        temperatures = iter(np.geomspace(*options.temperatures, n_steps))
+        temperatures = iter(np.geomspace(1.0, options.last_temperature, n_steps))
         weights = iter(cost_weight * np.minimum(np.arange(n_steps) / (options.ramp * n_steps), 1))
 
         def batch_loss(index: NDArray[np.int64]) -> Tensor:
             episode = data.episode(index, options.max_acquisitions, float(next(temperatures)))
-            pairs = data.some_pairs(index, options.pairs_per_subject, rng)
+            pairs = data.some_pairs(index, 1, rng)
             share = (1 - options.step_share) * episode.stops + options.step_share * episode.visited
             error = (share[:, pairs.row] * data.losses_along(index, episode, pairs)).sum(dim=0)
             charge = (episode.stops * episode.cost).sum(dim=0)
@@ -235,167 +249,24 @@ class Difa(RetrainedMethod):
         )
 
 
-class _Pairs(NamedTuple):
-    """Labelled predictions: position in the batch, and time, `(p,)` each."""
-
-    row: Tensor
-    time: Tensor
-
-
-class _Episode(NamedTuple):
-    """What a batch acquired, step by step; the first step is before any acquisition.
-
-    Args:
-        requested: `(s, b, L, M)` what had been asked for; the last of an episode is repeated.
-        cost: `(s, b)` what had been charged.
-        stops: `(s, b)` probability of stopping there, summing to one.
-        visited: `(s, b)` the same if every step of the episode were as likely.
-    """
-
-    requested: Tensor
-    cost: Tensor
-    stops: Tensor
-    visited: Tensor
-
-
-class _Subjects:
-    """A cohort to train on: simulated episodes and losses, both differentiable."""
-
-    def __init__(self, model: DifaModel, cohort: Cohort, known: bool = False) -> None:
-        self.model, self.catalog = model, cohort.catalog
-        self.data = EncodedCohort(model.encoder, cohort)
-        self.context = self.data.frame[:, 0, cohort.n_times :]
-        self.recorded = torch.from_numpy(cohort.recorded)
-        self.labelled = torch.from_numpy(cohort.labelled)
-        #: What a policy may ask for: all that is open, or what is known to be there.
-        self.offered = self.recorded if known else torch.from_numpy(cohort.catalog.open_slots)
-        self.offered = self.offered.expand_as(self.recorded)
-
-    def pairs(self, index: NDArray[np.int64]) -> _Pairs:
-        """Every labelled prediction of these subjects."""
-        row, time = self.labelled[torch.from_numpy(index)].nonzero(as_tuple=True)
-        return _Pairs(row, time)
-
-    def some_pairs(
-        self, index: NDArray[np.int64], per_subject: int, rng: np.random.Generator
-    ) -> _Pairs:
-        """A few labelled predictions per subject, at random."""
-        row, time = self.pairs(index)
-        n = min(len(row), per_subject * len(index))
-        chosen = torch.from_numpy(rng.permutation(len(row))[:n])
-        return _Pairs(row[chosen], time[chosen])
-
-    def loss(self, index: NDArray[np.int64], requested: Tensor, pairs: _Pairs) -> Tensor:
-        """Mean cross-entropy of causal predictions after `requested`, `(b, L, M)`."""
-        if not len(pairs.row):
-            return requested.sum() * 0.0
-        return self._losses(index, requested[pairs.row], pairs).mean()
-
-    def losses_along(self, index: NDArray[np.int64], episode: _Episode, pairs: _Pairs) -> Tensor:
-        """Cross-entropy of every prediction at every step, `(s, p)`.
-
-        Acquisitions are in the order of time, so a prediction changes until the clock is past
-        its time; it is computed at those steps and copied to the later ones.
-        """
-        past = torch.arange(self.recorded.shape[1]) <= pairs.time[:, None]  # (p, L)
-        before = (episode.requested.detach()[-1, pairs.row].sum(dim=2) * past).sum(dim=1)
-        n_changes = before.round().long()
-        step = torch.arange(len(episode.requested))[:, None]
-        at, pair = (step <= n_changes).nonzero(as_tuple=True)
-        chosen = _Pairs(pairs.row[pair], pairs.time[pair])
-        found = self._losses(index, episode.requested[at, chosen.row], chosen)
-        table = torch.zeros(len(step), len(pairs.row)).index_put((at, pair), found)
-        return table.gather(0, torch.minimum(step, n_changes))
-
-    def _losses(self, index: NDArray[np.int64], requested: Tensor, pairs: _Pairs) -> Tensor:
-        """Cross-entropy of each prediction after requests of its own, `(p, L, M)` to `(p,)`."""
-        rows = torch.from_numpy(index)[pairs.row]
-        slots = self.data.slots[rows] * requested[..., self.data.owner]
-        logits = self.model.class_logits(slots, self.context[rows], pairs.time)
-        return F.cross_entropy(logits, self.data.labels[rows, pairs.time], reduction="none")
-
-    def episode(
-        self, index: NDArray[np.int64], max_acquisitions: int, temperature: float | None = None
-    ) -> _Episode:
-        """Let the policy acquire one slot at a time.
-
-        Args:
-            index: The subjects.
-            max_acquisitions: Of each.
-            temperature: Of the straight-through Gumbel-softmax; an episode then goes on until
-                stopping earlier is all but certain. `None` takes the largest logit and stops
-                where that is more likely than not.
-        """
-        subjects = torch.from_numpy(index)
-        recorded, full = self.recorded[subjects], self.data.slots[subjects]
-        n, length, width = recorded.shape
-        requested, cost = torch.zeros(n, length, width), torch.zeros(n)
-        clock, going, goes_on = torch.full((n,), -1), torch.arange(n), torch.ones(n)
-        trail, costs, stops = [requested], [cost], []
-        while len(trail) <= max_acquisitions:
-            asked = requested.detach()[going] > 0.5
-            later = torch.arange(length)[:, None] >= clock[going, None, None]
-            open_slots = (later & ~asked & self.offered[subjects[going]]).flatten(1)
-            logits = self.model.action_logits(
-                full[going] * requested[going][..., self.data.owner],
-                self.context[subjects[going]],
-                clock[going],
-            )
-            stop = torch.where(open_slots.any(dim=1), logits[:, -1].sigmoid(), 1.0)
-            if temperature is None:
-                stop = (stop > 0.5).float()
-            stops.append(torch.zeros(n).index_put((going,), goes_on[going] * stop))
-            goes_on = goes_on.index_put((going,), goes_on[going] * (1 - stop))
-            stays = goes_on.detach()[going] > _NEGLIGIBLE
-            going = going[stays]
-            if not len(going):
-                break
-            picked = _pick(logits[stays, :-1], open_slots[stays], temperature)
-            clock[going] = picked.detach().argmax(dim=1) // width
-            picked = picked.view(-1, length, width)
-            prices = slot_prices(self.catalog, (asked[stays] & recorded[going]).numpy())
-            charge = picked * recorded[going] * torch.from_numpy(prices).float()
-            cost = cost.index_add(0, going, charge.sum(dim=(1, 2)))
-            requested = requested.index_add(0, going, picked)
-            trail.append(requested)
-            costs.append(cost)
-        return _finished(trail, costs, stops, goes_on)
-
-
-#: An episode is given up where it goes on with less than this probability.
-_NEGLIGIBLE = 0.01
-
-
-def _pick(logits: Tensor, open_slots: Tensor, temperature: float | None) -> Tensor:
-    """One open slot each, `(n, L * M)`: hard forwards, soft backwards."""
-    logits = logits.masked_fill(~open_slots, -torch.inf)
-    if temperature is None:
-        return F.one_hot(logits.argmax(dim=1), logits.shape[1]).float()
-    return F.gumbel_softmax(logits, tau=temperature, hard=True)
-
-
-def _finished(
-    trail: list[Tensor], costs: list[Tensor], stops: list[Tensor], goes_on: Tensor
-) -> _Episode:
-    """Stack the steps; whoever would still go on stops at the last step."""
-    if len(stops) < len(trail):
-        stops = [*stops, torch.zeros_like(goes_on)]
-    stopping = torch.stack(stops)
-    stopping = torch.cat([stopping[:-1], stopping[-1:] + (1 - stopping.sum(dim=0, keepdim=True))])
-    requested = torch.stack(trail)
-    n_acquired = requested.detach()[-1].sum(dim=(1, 2)).round()
-    visited = (torch.arange(len(trail))[:, None] <= n_acquired).float()
-    return _Episode(requested, torch.stack(costs), stopping, visited / visited.sum(dim=0))
+def _joint_training(options: DifaOptions, n_train: int) -> TrainingConfig:
+    config = TrainingConfig(learning_rate=options.learning_rate)
+    n_batches = max(1, round(n_train / config.batch_size))
+    epochs = max(options.epochs, -(-_MIN_STEPS // n_batches))
+    # Never stopped early: the cost weight has to reach its value and the temperature its end.
+    return replace(config, epochs=epochs, patience=epochs, check_every=max(1, epochs // 6))
 
 
 def _shortened(options: DifaOptions) -> DifaOptions:
     """For a rehearsal: a third of the epochs, one dropout rate."""
-    shorter = {
-        stage: replace(config, epochs=max(4, config.epochs // 3))
-        for stage, config in (
-            ("imputer", options.imputer),
-            ("predictor", options.predictor),
-            ("policy", options.policy),
-        )
-    }
-    return replace(options, dropouts=options.dropouts[:1], **shorter)  # type: ignore[arg-type]
+
+    def shorter(config: TrainingConfig) -> TrainingConfig:
+        return replace(config, epochs=max(4, config.epochs // 3))
+
+    return replace(
+        options,
+        dropouts=options.dropouts[:1],
+        epochs=max(3, options.epochs // 3),
+        imputer=shorter(options.imputer),
+        predictor=shorter(options.predictor),
+    )

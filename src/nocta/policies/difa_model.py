@@ -86,13 +86,13 @@ class DifaPolicy(Policy):
     Args:
         model: Fitted.
         max_acquisitions: Of one subject.
+        within_visit: Whether more than one slot of a visit may be acquired.
     """
 
-    acts_within_visit = True
-
-    def __init__(self, model: DifaModel, max_acquisitions: int) -> None:
+    def __init__(self, model: DifaModel, max_acquisitions: int, within_visit: bool = True) -> None:
         self.model = model
         self.max_acquisitions = max_acquisitions
+        self.acts_within_visit = within_visit
 
     @torch.no_grad()
     def decide(self, observation: Observation) -> Decision:
@@ -102,7 +102,8 @@ class DifaPolicy(Policy):
         logits = self.model.action_logits(slots, context, clock).numpy()
         stop = logits[:, -1] > 0
         enough = history.requested.sum(axis=(1, 2)) >= self.max_acquisitions
-        takes = affordable_slots(observation) & ~(stop | enough)[:, None, None]
+        takes = affordable_slots(observation, self.acts_within_visit)
+        takes &= ~(stop | enough)[:, None, None]
         takes = takes.reshape(len(takes), -1)
         best = np.where(takes, logits[:, :-1], -np.inf).argmax(axis=1)
         return acquire_slot(np.where(takes.any(axis=1), best, -1), observation.catalog)

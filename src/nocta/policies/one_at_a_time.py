@@ -33,13 +33,19 @@ def slot_prices(catalog: Catalog, acquired: NDArray[np.bool_]) -> NDArray[np.flo
     return prices
 
 
-def affordable_slots(observation: Observation) -> NDArray[np.bool_]:
-    """Slots of the current visit or later that are open and within the budget, `(n, L, M)`."""
+def affordable_slots(observation: Observation, within_visit: bool = True) -> NDArray[np.bool_]:
+    """Slots of the current visit or later that are open and within the budget, `(n, L, M)`.
+
+    Args:
+        observation: What is known.
+        within_visit: Whether the current visit is still open; otherwise later ones only.
+    """
     catalog, history = observation.catalog, observation.history
-    from_now = np.arange(catalog.n_times)[None, :, None] >= observation.time[:, None, None]
-    out = from_now & catalog.open_slots & ~history.requested
-    if observation.available is not None:
-        out = out & observation.available
+    out = observation.open_slots
+    if within_visit:
+        now = np.arange(catalog.n_times)[None, :, None] == observation.time[:, None, None]
+        here = now & catalog.open_slots & ~history.requested
+        out = out | (here if observation.available is None else here & observation.available)
     left = observation.remaining[:, None, None] + _TOLERANCE
     return np.asarray(out & (slot_prices(catalog, history.acquired) <= left))
 
