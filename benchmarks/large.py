@@ -27,7 +27,7 @@ from nocta.experiments.versions import versions
 
 HERE = Path(__file__).parent
 MEASURED = ("seconds", "cpu_seconds", "peak_mb", "anonymous_mb")
-COLUMNS = ("subjects", "step", "jobs", *MEASURED, "cores", "torch")
+COLUMNS = ("subjects", "step", "jobs", "options", *MEASURED, "cores", "torch")
 _SAMPLED_EVERY = 0.1
 
 
@@ -81,7 +81,7 @@ def memory(pid: int) -> tuple[int, int]:
     return int(found.get("VmRSS", 0)), int(found.get("RssAnon", 0))
 
 
-def steps(n: int, folder: Path, jobs: int) -> dict[str, list[str]]:
+def steps(n: int, folder: Path, jobs: int, options: str) -> dict[str, list[str]]:
     """The commands of one size, in order."""
     nocta = [str(Path(sys.executable).with_name("nocta"))]
     model = str(folder / "model")
@@ -100,10 +100,9 @@ def steps(n: int, folder: Path, jobs: int) -> dict[str, list[str]]:
             str(folder / "cohort"),
             "--out",
             model,
-            "--points",
-            "3",
-            "--resume",
+            "--force",
             "--quiet",
+            *options.split(),
         ],
         "score": [
             *nocta,
@@ -112,6 +111,7 @@ def steps(n: int, folder: Path, jobs: int) -> dict[str, list[str]]:
             str(folder / "history"),
             "--out",
             str(folder / "scores"),
+            "--force",
             "--jobs",
             str(jobs),
         ],
@@ -120,17 +120,19 @@ def steps(n: int, folder: Path, jobs: int) -> dict[str, list[str]]:
 
 def exponents(rows: list[dict[str, str]]) -> None:
     """Print how seconds and memory of each step grow between the smallest and the largest size."""
-    for step in ("make", "fit", "score"):
-        own = sorted((int(r["subjects"]), r) for r in rows if r["step"] == step)
-        if len(own) < 2:
+    kinds = dict.fromkeys((r["step"], r["jobs"], r["options"]) for r in rows)
+    for kind in kinds:
+        own = {int(r["subjects"]): r for r in rows if (r["step"], r["jobs"], r["options"]) == kind}
+        low, high = min(own), max(own)
+        if low == high:
             continue
-        (low, first), (high, last) = own[0], own[-1]
+        first, last = own[low], own[high]
         grown = {
             name: np.log(float(last[name]) / float(first[name])) / np.log(high / low)
             for name in MEASURED
         }
         shown = ", ".join(f"{name} ~ n^{exponent:.2f}" for name, exponent in grown.items())
-        print(f"{step}, {low} to {high} subjects: {shown}")
+        print(f"{' '.join(kind)}, {low} to {high} subjects: {shown}")
 
 
 def main() -> None:
@@ -139,6 +141,7 @@ def main() -> None:
     )
     parser.add_argument("--subjects", type=int, nargs="+", default=[10_000, 100_000, 1_000_000])
     parser.add_argument("--jobs", type=int, default=1, help="processes of nocta score")
+    parser.add_argument("--fit-options", default="--points 3", help="of nocta fit, in quotes")
     parser.add_argument("--out", type=Path, default=Path("results/bench/large.csv"))
     parser.add_argument("--folder", type=Path, help="where the cohorts go; kept, so a run goes on")
     args = parser.parse_args()
@@ -147,19 +150,20 @@ def main() -> None:
         args.out.write_text(",".join(COLUMNS) + "\n")
     base = args.folder or Path(tempfile.gettempdir()) / "nocta-large"
     for n in args.subjects:
-        for step, command in steps(n, base / str(n), args.jobs).items():
+        for step, command in steps(n, base / str(n), args.jobs, args.fit_options).items():
             with args.out.open() as file:
                 rows = list(csv.DictReader(file))
             jobs = args.jobs if step == "score" else 1
-            key = (str(n), step, str(jobs))
-            if any((r["subjects"], r["step"], r["jobs"]) == key for r in rows):
+            options = args.fit_options if step == "fit" else ""
+            key = (str(n), step, str(jobs), options)
+            if any((r["subjects"], r["step"], r["jobs"], r["options"]) == key for r in rows):
                 continue
             found = run(command)
-            row = {"subjects": n, "step": step, "jobs": jobs, "cores": os.cpu_count()}
+            row = {"subjects": n, "step": step, "jobs": jobs, "options": options}
             row |= {name: f"{value:.1f}" for name, value in found.items()}  # type: ignore[misc]
             with args.out.open("a", newline="") as file:
                 writer = csv.DictWriter(file, COLUMNS, lineterminator="\n")
-                writer.writerow({**row, "torch": versions()["torch"]})
+                writer.writerow({**row, "cores": os.cpu_count(), "torch": versions()["torch"]})
             print(n, step, found)
     with args.out.open() as file:
         exponents(list(csv.DictReader(file)))
