@@ -14,12 +14,11 @@ from nocta.exceptions import ConfigError
 from nocta.policies.ras import As, Ras
 from nocta.policies.ras_networks import Action, ActorCritic, Intervals
 from nocta.policies.ras_pretraining import auxiliary_requests
+from nocta.policies.ras_simulation import Prices, Simulator, jensen_shannon
 from nocta.policies.ras_training import (
-    Prices,
     RasTraining,
-    Simulator,
+    advantages,
     discounted_returns,
-    jensen_shannon,
     train_actor,
     worst,
 )
@@ -137,6 +136,17 @@ def test_returns_are_discounted_once_per_visit() -> None:
     returns, decided = discounted_returns(costs, visited, 0.5)
     assert returns[0].tolist() == [2.5, 5.0, 4.0, 4.0]
     assert decided[0].tolist() == [True, True, False, True]
+
+
+def test_advantages_are_what_followed_against_what_was_expected() -> None:
+    costs = torch.tensor([[1.0, 2.0, 4.0]])
+    visited = torch.tensor([[True, False, True]])
+    expected = torch.tensor([[3.0, 6.0, 0.0, 3.0]])
+    returns, decided = discounted_returns(costs, visited, 0.5)
+    to_the_end = advantages(costs, visited, expected, 0.5, trace=1.0)
+    torch.testing.assert_close(to_the_end[decided], (returns - expected)[decided])
+    to_the_next_visit = advantages(costs, visited, expected, 0.5, trace=0.0)
+    assert to_the_next_visit[decided].tolist() == [0.5 * 6 - 3, 1 + 2 + 0.5 * 3 - 6, 4 - 3]
 
 
 def test_deficiency_is_none_between_equals_and_at_most_twice_log_two() -> None:

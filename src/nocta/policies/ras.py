@@ -9,8 +9,9 @@ penalty for visits at which nothing is acquired. Actor and critic are trained on
 follow-ups of the training subjects; RAS on the worst tenth of them only, found anew again and
 again, which makes it averse to risk. AS is the same with a fixed interval and on everybody.
 
-The parts: `ras_pretraining` (the predictor), `ras_networks` (encoder, actor, critic),
-`ras_training` (simulation and actor-critic). Where this departs from the original:
+The parts: `ras_pretraining` (the predictor), `ras_networks` (encoder, actor, critic, and how they
+decide), `ras_simulation` (follow-ups and their costs), `ras_training` (actor-critic). Where this
+departs from the original:
 
 - **Causal.** The original interpolates between acquisitions and predicts after the last one, so
   a later acquisition changes earlier predictions. Here each prediction comes from the history up
@@ -25,10 +26,12 @@ The parts: `ras_pretraining` (the predictor), `ras_networks` (encoder, actor, cr
   the weights kept: by mean cost of a follow-up for AS, by that of the worst tenth for RAS.
 - **The critic judges the state in which an action is taken.** In the released code the advantage
   of a set of features subtracts the value of the state that already contains what it revealed.
-- **Exploration keeps a gradient.** Probabilities are squeezed into [.1, .9], not clipped, and the
-  margin narrows as training goes on. Training begins with nearly everything acquired: from coins
-  at one half the actor unlearns to acquire before it learns what is worth it.
-- **Learning rates** are a tenth of the released ones or less, which collapse within a few steps.
+- **Exploration.** Probabilities are squeezed away from 0 and 1, not clipped, so that a gradient
+  remains; undecided coins are rewarded a little, less and less; advantages trust the critic a few
+  visits on. Training begins with nearly everything acquired: from coins at one half the actor
+  unlearns to acquire before it learns what is worth it. Learning rates are a tenth to a fifth of
+  the released ones, at which it settles within a few steps on whatever comes first.
+- **Few subjects in the tail** are followed several times in a batch, each time another draw.
 - **Scales.** `lambda` is tried around (cost of everything) / (deficiency of acquiring nothing):
   the published values depend on the predictor they were used with, and are tried with
   `preset="paper"` only. The penalty of an empty visit counts in units of the dearest feature.
@@ -44,68 +47,27 @@ from dataclasses import replace
 from typing import Any, ClassVar
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 
 from nocta.cohort.cohort import Cohort
 from nocta.exceptions import ConfigError, did_you_mean
-from nocta.policies.base import Decision, Observation, Policy
-from nocta.policies.fixed import first_affordable
+from nocta.policies.base import Policy
 from nocta.policies.method import Trial, cost_of_everything
-from nocta.policies.ras_networks import ActorCritic, EncoderKind, Intervals, before_first_visit
+from nocta.policies.ras_networks import ActorCritic, EncoderKind, Intervals, SensingPolicy
 from nocta.policies.ras_pretraining import DROP_RATES, pretrain
-from nocta.policies.ras_training import Prices, RasTraining, Simulator, train_actor
+from nocta.policies.ras_simulation import Prices, Simulator
+from nocta.policies.ras_training import RasTraining, train_actor
 from nocta.policies.retrained import RetrainedMethod
 from nocta.predictors.base import Predictor
 from nocta.predictors.fitting import Preset
 from nocta.predictors.neural import NeuralPredictor
 
 #: Knob values to look at, in units of (cost of everything) / (deficiency of acquiring nothing).
-_KNOB_SHARES = (0.3, 10.0)
+_KNOB_SHARES = (0.4, 4.0)
 #: Fixed intervals that AS may choose from, in units of the usual distance of two slots.
 _FIXED_INTERVALS = (1.0, 2.0, 4.0)
 #: Longest intervals of the NOCTA paper, in the unit of the data set's slot times.
 _LONGEST = {"synthetic": 5.0, "adni": 18.0, "oai-womac": 54.0, "oai-klg": 54.0}
-
-
-class SensingPolicy(Policy):
-    """Acts by the modes of a trained actor: features more likely than not, the likeliest interval.
-
-    Args:
-        predictor: Predicts from what was acquired; its inputs are the actor's as well.
-        net: The trained actor.
-        intervals: The visit grid.
-    """
-
-    def __init__(self, predictor: NeuralPredictor, net: ActorCritic, intervals: Intervals) -> None:
-        self.predictor: NeuralPredictor = predictor
-        self.net = net
-        self.intervals = intervals
-
-    def decide(self, observation: Observation) -> Decision:
-        probability, share = self._act(observation)
-        n, n_times = len(observation), observation.catalog.n_times
-        target = self.intervals.next_slot(observation.time, share)
-        usable = np.append(observation.catalog.open_slots.any(axis=1), True)
-        target = np.array([k + int(usable[k:].argmax()) for k in target], dtype=np.int64)
-        plans = np.zeros((n, n_times, observation.catalog.n_features), dtype=bool)
-        coming = np.flatnonzero(target < n_times)
-        plans[coming, target[coming]] = probability[coming] > 0.5
-        plans &= observation.open_slots
-        decision = first_affordable(observation, plans, -probability[:, None])
-        # A visit at which nothing is wanted is still a visit: the actor is asked again there.
-        idle = ~plans.any(axis=(1, 2)) & (target < n_times)
-        return Decision(np.where(idle, target, decision.time), decision.features)
-
-    @torch.no_grad()
-    def _act(self, observation: Observation) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-        inputs = before_first_visit(
-            self.predictor.encode(observation.history), self.predictor.encoder_
-        )
-        states = self.net.encoder.states(inputs)
-        now = states[torch.arange(len(states)), torch.from_numpy(observation.time) + 1]
-        action = self.net.act(now)
-        return action.features.numpy(), action.share.numpy()
 
 
 class _ActiveSensing(RetrainedMethod):

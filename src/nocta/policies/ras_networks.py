@@ -1,4 +1,4 @@
-"""The networks of risk-averse active sensing: a causal encoder, an actor with two heads, a critic.
+"""The networks of active sensing, and the policy that acts by them.
 
 At every visit the actor draws which features to acquire at the *next* visit, each by a coin of
 its own, and how long to wait until then, from a Beta distribution between the shortest and the
@@ -18,8 +18,11 @@ from torch.distributions import Beta
 from torch.nn import functional as F
 
 from nocta.exceptions import ConfigError
+from nocta.policies.base import Decision, Observation, Policy
+from nocta.policies.fixed import first_affordable
 from nocta.predictors.cde import CdeEncoder
 from nocta.predictors.encoding import InputEncoder
+from nocta.predictors.neural import NeuralPredictor
 
 EncoderKind = Literal["gru", "cde"]
 #: Concentration of the Beta distribution: at least, and at most while training.
@@ -71,6 +74,17 @@ class Intervals:
         slack = 1e-6 * np.ptp(self.slot_times)
         due = np.searchsorted(self.slot_times, self.slot_times[now] + wait - slack)
         return np.asarray(np.where(time < 0, 0, np.maximum(due, now + 1)), dtype=np.int64)
+
+
+def landing_slots(open_slots: NDArray[np.bool_]) -> NDArray[np.int64]:
+    """For each slot, and for the end, the first from there on at which anything is open.
+
+    Example:
+        >>> landing_slots(np.array([[True], [False], [True], [False]]))
+        array([0, 2, 2, 4, 4])
+    """
+    usable = np.append(open_slots.any(axis=1), True)
+    return np.array([k + int(usable[k:].argmax()) for k in range(len(usable))], dtype=np.int64)
 
 
 class CausalEncoder(Protocol):
@@ -142,6 +156,12 @@ class Action:
         by_interval: Tensor = self.interval.log_prob(share)  # type: ignore[no-untyped-call]
         return (chosen.log() * mattered).sum(dim=-1), by_interval
 
+    def doubt(self, mattered: Tensor) -> Tensor:
+        """Entropy of the coins for the features that `mattered`, `(...)`."""
+        yes = self.features.clamp(_EPS, 1 - _EPS)
+        entropy = -(torch.xlogy(yes, yes) + torch.xlogy(1 - yes, 1 - yes))
+        return (entropy * mattered).sum(dim=-1)
+
 
 class ActorCritic(nn.Module):
     """Encoder, actor (features and interval) and critic, one set of weights each.
@@ -180,6 +200,45 @@ class ActorCritic(nn.Module):
     def value(self, states: Tensor) -> Tensor:
         """Expected (scaled) cost from each state on."""
         return self.critic(states).squeeze(-1)  # type: ignore[no-any-return]
+
+
+class SensingPolicy(Policy):
+    """Acts by the modes of a trained actor: features more likely than not, the likeliest interval.
+
+    Args:
+        predictor: Predicts from what was acquired; its inputs are the actor's as well.
+        net: The trained actor.
+        intervals: The visit grid.
+    """
+
+    def __init__(self, predictor: NeuralPredictor, net: ActorCritic, intervals: Intervals) -> None:
+        self.predictor: NeuralPredictor = predictor
+        self.net = net
+        self.intervals = intervals
+
+    def decide(self, observation: Observation) -> Decision:
+        probability, share = self._act(observation)
+        n, n_times = len(observation), observation.catalog.n_times
+        due = self.intervals.next_slot(observation.time, share)
+        target = landing_slots(observation.catalog.open_slots)[due]
+        plans = np.zeros((n, n_times, observation.catalog.n_features), dtype=bool)
+        coming = np.flatnonzero(target < n_times)
+        plans[coming, target[coming]] = probability[coming] > 0.5
+        plans &= observation.open_slots
+        decision = first_affordable(observation, plans, -probability[:, None])
+        # A visit at which nothing is wanted is still a visit: the actor is asked again there.
+        idle = ~plans.any(axis=(1, 2)) & (target < n_times)
+        return Decision(np.where(idle, target, decision.time), decision.features)
+
+    @torch.no_grad()
+    def _act(self, observation: Observation) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+        inputs = before_first_visit(
+            self.predictor.encode(observation.history), self.predictor.encoder_
+        )
+        states = self.net.encoder.states(inputs)
+        now = states[torch.arange(len(states)), torch.from_numpy(observation.time) + 1]
+        action = self.net.act(now)
+        return action.features.numpy(), action.share.numpy()
 
 
 def before_first_visit(inputs: Tensor, encoder: InputEncoder) -> Tensor:

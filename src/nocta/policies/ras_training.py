@@ -1,7 +1,7 @@
 """Actor-critic training of active sensing, on simulated follow-ups of the training subjects.
 
-One follow-up costs what is acquired, plus the prediction weight times the *prediction deficiency*,
-plus a penalty for every visit at which nothing is acquired. See `nocta.policies.ras`.
+See `nocta.policies.ras` for the method and `nocta.policies.ras_simulation` for what a follow-up
+costs.
 """
 
 from __future__ import annotations
@@ -16,19 +16,10 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 from tqdm.auto import tqdm
 
-from nocta.cohort.cohort import Cohort
-from nocta.policies.ras_networks import (
-    Action,
-    ActorCritic,
-    EncoderKind,
-    Intervals,
-    before_first_visit,
-)
-from nocta.predictors.encoding import EncodedCohort, InputEncoder
-from nocta.predictors.neural import NeuralPredictor
+from nocta.policies.ras_networks import ActorCritic, EncoderKind, Intervals
+from nocta.policies.ras_simulation import Prices, Simulator
 
 _TINY = 1e-7
-_CHUNK = 4096
 
 
 @dataclass(frozen=True)
@@ -40,9 +31,11 @@ class RasTraining:
         steps_per_round: Gradient steps per round.
         batch_size: Simulated follow-ups per step.
         learning_rate: Peak of a cosine schedule over all rounds.
-        exploration: While training, no probability comes closer to 0 or 1 than this; it falls to
-            a tenth of it towards the end.
+        exploration: While training, no probability comes closer to 0 or 1 than this.
+        entropy: Reward of undecided coins. Both fall to a tenth towards the end.
         discount: Of later visits.
+        trace: How far advantages follow what really happened before they trust the critic: 1 to
+            the end, 0 to the next visit.
         tail_share: Train on this share of the subjects, those whose follow-up cost most; `None`
             for everybody.
         patience: Stop after so many rounds without a better validation cost.
@@ -51,155 +44,13 @@ class RasTraining:
     rounds: int = 30
     steps_per_round: int = 20
     batch_size: int = 256
-    learning_rate: float = 3e-3
-    exploration: float = 0.1
+    learning_rate: float = 1e-2
+    exploration: float = 0.03
+    entropy: float = 0.04
     discount: float = 0.99
+    trace: float = 0.9
     tail_share: float | None = None
-    patience: int = 15
-
-
-@dataclass(frozen=True)
-class Prices:
-    """What a follow-up is charged beside the acquisitions themselves.
-
-    Args:
-        prediction_weight: Of the prediction deficiency (`lambda`).
-        empty_visit: For a visit at which nothing is asked for (`nu`).
-    """
-
-    prediction_weight: float
-    empty_visit: float
-
-
-@dataclass(frozen=True)
-class Episodes:
-    """Simulated follow-ups; decision `s` is made at slot `s - 1`, the first before any visit.
-
-    Args:
-        requested: `(b, L, M)` what was asked for.
-        visited: `(b, L)` at which slots there was a visit.
-        chosen: `(b, L + 1, M)` features drawn at each decision.
-        share: `(b, L + 1)` interval drawn at each decision.
-        mattered: `(b, L + 1, M)` which of `chosen` had an effect: open at a visit that came.
-    """
-
-    requested: Tensor
-    visited: Tensor
-    chosen: Tensor
-    share: Tensor
-    mattered: Tensor
-
-
-class Simulator:
-    """A cohort that can be followed up again and again: the training side of the environment.
-
-    It holds true values and must never be handed to a policy.
-
-    Args:
-        cohort: Subjects to follow.
-        predictor: Pretrained and frozen.
-    """
-
-    def __init__(self, cohort: Cohort, predictor: NeuralPredictor) -> None:
-        self.catalog = cohort.catalog
-        self.predictor = predictor
-        self.data = EncodedCohort(predictor.encoder_, cohort)
-        self.open = torch.from_numpy(cohort.catalog.open_slots)
-        # From each slot on, the first at which anything can be acquired.
-        usable = np.append(cohort.catalog.open_slots.any(axis=1), True)
-        self.landing = torch.tensor([k + int(usable[k:].argmax()) for k in range(len(usable))])
-        slots = np.arange(cohort.n_times)
-        last = np.where(cohort.visits, slots, -1).max(axis=1, initial=-1)
-        self.followed = torch.from_numpy(slots <= last[:, None]).float()
-        everything = np.broadcast_to(cohort.catalog.open_slots, cohort.recorded.shape)
-        index = np.arange(len(cohort))
-        self.full = self._predict(index, torch.from_numpy(everything.copy()))
-
-    def __len__(self) -> int:
-        return len(self.data)
-
-    @torch.no_grad()
-    def follow(
-        self,
-        net: ActorCritic,
-        intervals: Intervals,
-        index: NDArray[np.int64],
-        generator: torch.Generator | None = None,
-        floor: float = 0.0,
-    ) -> Episodes:
-        """Let the actor act on the subjects at `index`; without a generator, by its modes."""
-        rows, n_times = torch.from_numpy(index), len(self.open)
-        slots, frame = self.data.slots[rows], self.data.frame[rows]
-        requested = torch.zeros(len(rows), *self.open.shape, dtype=torch.bool)
-        visited = torch.zeros(len(rows), n_times, dtype=torch.bool)
-        chosen = torch.zeros(len(rows), n_times + 1, self.open.shape[1], dtype=torch.bool)
-        share = torch.full((len(rows), n_times + 1), 0.5)
-        mattered = torch.zeros_like(chosen)
-        closed = torch.cat([self.open, torch.zeros_like(self.open[:1])])
-        target = self.landing[torch.zeros(len(rows), dtype=torch.int64)]
-        padded = before_first_visit(torch.cat([slots, frame], dim=2)[:, :1], self._encoder)
-        state, carry = net.encoder.advance(padded[:, 0], None)
-        wanted, share[:, 0] = _draw(net.act(state, floor), generator)
-        chosen[:, 0], mattered[:, 0] = wanted, closed[target]
-        for k in range(n_times):
-            here = target == k
-            visited[:, k] = here
-            requested[:, k] = here[:, None] & wanted & self.open[k]
-            row = slots[:, k] * requested[:, k, self.data.owner]
-            state, carry = net.encoder.advance(torch.cat([row, frame[:, k]], dim=1), carry)  # type: ignore[arg-type]
-            drawn, wait = _draw(net.act(state, floor), generator)
-            due = intervals.next_slot(np.full(len(rows), k), wait.numpy())
-            target = torch.where(here, self.landing[torch.from_numpy(due)], target)
-            wanted = torch.where(here[:, None], drawn, wanted)
-            chosen[:, k + 1], share[:, k + 1] = drawn, wait
-            mattered[:, k + 1] = here[:, None] & closed[target]
-        return Episodes(requested, visited, chosen, share, mattered)
-
-    def stage_costs(self, index: NDArray[np.int64], episodes: Episodes, prices: Prices) -> Tensor:
-        """What each slot of each follow-up costs, `(b, L)`."""
-        asked = episodes.requested.numpy()
-        paid = self.catalog.cost_per_visit(asked & self.data.recorded[index])
-        deficiency = jensen_shannon(self.full[index], self._predict(index, episodes.requested))
-        empty = episodes.visited & ~episodes.requested.any(dim=2)
-        share = prices.prediction_weight / len(self.open)
-        extra = share * deficiency + prices.empty_visit * empty
-        return torch.from_numpy(paid).float() + extra * self.followed[index]
-
-    def inputs(self, index: NDArray[np.int64], episodes: Episodes) -> Tensor:
-        """Inputs of the networks over whole follow-ups, `(b, L + 1, width)`."""
-        return before_first_visit(
-            self.data.inputs(index, episodes.requested.numpy()), self._encoder
-        )
-
-    def totals(
-        self,
-        net: ActorCritic,
-        intervals: Intervals,
-        prices: Prices,
-        generator: torch.Generator | None = None,
-        floor: float = 0.0,
-    ) -> Tensor:
-        """What the follow-up of every subject costs in all, `(n,)`."""
-        pieces = np.array_split(np.arange(len(self)), math.ceil(len(self) / _CHUNK))
-        found = []
-        for index in pieces:
-            episodes = self.follow(net, intervals, index, generator, floor)
-            found.append(self.stage_costs(index, episodes, prices).sum(dim=1))
-        return torch.cat(found)
-
-    def deficiency_of_nothing(self) -> float:
-        """Mean prediction deficiency of a follow-up without any acquisition."""
-        index = np.arange(len(self))
-        nothing = torch.zeros(len(self), *self.open.shape, dtype=torch.bool)
-        found = jensen_shannon(self.full, self._predict(index, nothing)) * self.followed
-        return float(found.mean()) + _TINY
-
-    @property
-    def _encoder(self) -> InputEncoder:
-        return self.predictor.encoder_
-
-    def _predict(self, index: NDArray[np.int64], requested: Tensor) -> Tensor:
-        return self.predictor.log_proba(self.data.inputs(index, requested.numpy())).exp()
+    patience: int = 20
 
 
 def train_actor(
@@ -216,75 +67,107 @@ def train_actor(
 ) -> tuple[ActorCritic, list[float]]:
     """Actor and critic at one prediction weight; the weights best on validation are kept.
 
+    Args:
+        train: Subjects to learn from.
+        val: Subjects that decide which weights are kept.
+        intervals: The visit grid.
+        prices: What a follow-up is charged beside the acquisitions.
+        config: Length, pace and exploration.
+        hidden: Size of the actor's state.
+        kind: `"gru"` or `"cde"`.
+        seed: Same seed, same network.
+        progress: Show a bar.
+
     Returns:
         The network and the validation cost after every round: the mean over subjects, or over
         the worst `tail_share` of them.
     """
-    rng, generator = np.random.default_rng(seed), torch.Generator().manual_seed(seed)
-    with torch.random.fork_rng():
-        torch.manual_seed(seed)
-        net = ActorCritic(train.predictor.encoder_, hidden, kind)
-    optimizer = torch.optim.AdamW(net.parameters(), lr=config.learning_rate)
-    n_steps = config.rounds * config.steps_per_round
-    scheduler = torch.optim.lr_scheduler.OneCycleLR(
-        optimizer, config.learning_rate, total_steps=n_steps + 1, pct_start=0.1
-    )
-    best, best_weights, history = np.inf, copy.deepcopy(net.state_dict()), []
-    since_best = 0
+    learner = _Learner(train, intervals, prices, config, hidden, kind, seed)
+    net = learner.net
+    best, best_weights, curve = np.inf, copy.deepcopy(net.state_dict()), list[float]()
+    best_round = 0
     bar = tqdm(range(config.rounds), desc="active sensing", disable=not progress)
     for done in bar:
-        floor = config.exploration * (1 - 0.9 * done / max(config.rounds - 1, 1))
-        pool = np.arange(len(train))
-        if config.tail_share is not None:
-            totals = train.totals(net, intervals, prices, generator, floor)
-            pool = worst(totals, config.tail_share)
-        for _ in range(config.steps_per_round):
-            index = rng.choice(pool, size=config.batch_size, replace=len(pool) < config.batch_size)
-            optimizer.zero_grad(set_to_none=True)
-            loss = _loss(net, train, intervals, index, prices, config, generator, floor)
-            loss.backward()  # type: ignore[no-untyped-call]
-            nn.utils.clip_grad_norm_(net.parameters(), 1.0)
-            optimizer.step()
-            scheduler.step()
+        learner.train_round(heat=1 - 0.9 * done / max(config.rounds - 1, 1))
         totals = val.totals(net, intervals, prices)
-        kept = worst(totals, config.tail_share or 1.0)
-        history.append(float(totals[kept].mean()))
-        bar.set_postfix(validation=f"{history[-1]:.3f}")
-        if history[-1] < best - 1e-6:
-            best, best_weights, since_best = history[-1], copy.deepcopy(net.state_dict()), 0
-        else:
-            since_best += 1
-            if since_best >= config.patience:
-                break
+        curve.append(float(totals[worst(totals, config.tail_share or 1.0)].mean()))
+        bar.set_postfix(validation=f"{curve[-1]:.3f}")
+        if curve[-1] < best - 1e-6:
+            best, best_weights, best_round = curve[-1], copy.deepcopy(net.state_dict()), done
+        elif done - best_round >= config.patience:
+            break
     bar.close()
     net.load_state_dict(best_weights)
-    return net.eval(), history
+    return net.eval(), curve
 
 
-def _loss(
-    net: ActorCritic,
-    simulator: Simulator,
-    intervals: Intervals,
-    index: NDArray[np.int64],
-    prices: Prices,
-    config: RasTraining,
-    generator: torch.Generator,
-    floor: float,
-) -> Tensor:
-    episodes = simulator.follow(net, intervals, index, generator, floor)
-    costs = simulator.stage_costs(index, episodes, prices)
-    returns, decided = discounted_returns(costs, episodes.visited, config.discount)
-    scaled = (returns - returns[decided].mean()) / (returns[decided].std() + _TINY)
-    states = net.encoder.states(simulator.inputs(index, episodes))
-    value, action = net.value(states), net.act(states, floor)
-    features, interval = action.log_prob(episodes.chosen, episodes.share, episodes.mattered)
-    if intervals.is_fixed:
-        interval = torch.zeros_like(interval)
-    interval = interval * (torch.arange(interval.shape[1]) > 0)  # the first visit is at once
-    advantage = (scaled - value).detach()
-    actor = ((features + interval) * advantage)[decided].mean()
-    critic = (value - scaled)[decided].square().mean()
-    return actor + critic
+class _Learner:
+    """A network, its optimizer and its sources of randomness."""
+
+    def __init__(
+        self,
+        simulator: Simulator,
+        intervals: Intervals,
+        prices: Prices,
+        config: RasTraining,
+        hidden: int,
+        kind: EncoderKind,
+        seed: int,
+    ) -> None:
+        self.simulator, self.intervals, self.prices = simulator, intervals, prices
+        self.config = config
+        self.rng, self.generator = np.random.default_rng(seed), torch.Generator().manual_seed(seed)
+        with torch.random.fork_rng():
+            torch.manual_seed(seed)
+            self.net = ActorCritic(simulator.predictor.encoder_, hidden, kind)
+        self.optimizer = torch.optim.AdamW(self.net.parameters(), lr=config.learning_rate)
+        self.scheduler = torch.optim.lr_scheduler.OneCycleLR(
+            self.optimizer,
+            config.learning_rate,
+            total_steps=config.rounds * config.steps_per_round + 1,
+            pct_start=0.1,
+        )
+
+    def train_round(self, heat: float) -> None:
+        """Look for the tail, then take some steps; `heat` scales exploration."""
+        config, pool = self.config, np.arange(len(self.simulator))
+        floor = heat * config.exploration
+        if config.tail_share is not None:
+            totals = self.simulator.totals(
+                self.net, self.intervals, self.prices, self.generator, floor
+            )
+            pool = worst(totals, config.tail_share)
+        for _ in range(config.steps_per_round):
+            # Of few subjects each is followed more than once; no two follow-ups are the same.
+            again = len(pool) < config.batch_size
+            index = self.rng.choice(pool, size=config.batch_size, replace=again)
+            self.optimizer.zero_grad(set_to_none=True)
+            self._loss(index, floor, heat).backward()  # type: ignore[no-untyped-call]
+            nn.utils.clip_grad_norm_(self.net.parameters(), 1.0)
+            self.optimizer.step()
+            self.scheduler.step()
+
+    def _loss(self, index: NDArray[np.int64], floor: float, heat: float) -> Tensor:
+        config, net = self.config, self.net
+        episodes = self.simulator.follow(net, self.intervals, index, self.generator, floor)
+        costs = self.simulator.stage_costs(index, episodes, self.prices)
+        returns, decided = discounted_returns(costs, episodes.visited, config.discount)
+        centre, scale = returns[decided].mean(), returns[decided].std() + _TINY
+
+        # Once more in one pass, now with gradients.
+        states = net.encoder.states(self.simulator.inputs(index, episodes))
+        value, action = net.value(states), net.act(states, floor)
+        features, interval = action.log_prob(episodes.chosen, episodes.share, episodes.mattered)
+        # The first visit is at once, whatever was drawn.
+        interval = interval * (torch.arange(interval.shape[1]) > 0)
+        log_prob = features if self.intervals.is_fixed else features + interval
+
+        expected = centre + scale * value.detach()
+        gain = advantages(costs, episodes.visited, expected, config.discount, config.trace) / scale
+        actor = (log_prob * gain)[decided].mean()
+        critic = (value - (returns - centre) / scale)[decided].square().mean()
+        doubt = action.doubt(episodes.mattered)[decided].mean()
+        return actor + critic - heat * config.entropy * doubt
 
 
 def discounted_returns(costs: Tensor, visited: Tensor, discount: float) -> tuple[Tensor, Tensor]:
@@ -308,22 +191,33 @@ def discounted_returns(costs: Tensor, visited: Tensor, discount: float) -> tuple
     return returns, torch.cat([torch.ones_like(visited[:, :1]), visited], dim=1)
 
 
-def jensen_shannon(p: Tensor, q: Tensor) -> Tensor:
-    """Divergence of two predictions, each class a Bernoulli variable, `(..., C)` to `(...)`."""
-    m = (p + q) / 2
-    return 0.5 * (_kullback_leibler(p, m) + _kullback_leibler(q, m))
+def advantages(
+    costs: Tensor, visited: Tensor, expected: Tensor, discount: float, trace: float
+) -> Tensor:
+    """How much dearer each decision turned out than expected, `(b, L + 1)`.
 
-
-def _kullback_leibler(p: Tensor, q: Tensor) -> Tensor:
-    p, q = p.clamp(_TINY, 1 - _TINY), q.clamp(_TINY, 1 - _TINY)
-    return (torch.xlogy(p, p / q) + torch.xlogy(1 - p, (1 - p) / (1 - q))).sum(dim=-1)
+    Args:
+        costs: `(b, L)` per slot.
+        visited: `(b, L)` at which slots there was a visit.
+        expected: `(b, L + 1)` what the critic expects from each decision on.
+        discount: Of later visits.
+        trace: 1 sums up what really followed; less trusts the critic from the next visit on.
+    """
+    found = torch.zeros_like(expected)
+    stage, value, later = (torch.zeros(len(costs)) for _ in range(3))
+    for k in reversed(range(costs.shape[1])):
+        stage = stage + costs[:, k]
+        here = visited[:, k]
+        surprise = stage + discount * value - expected[:, k + 1]
+        found[:, k + 1] = surprise + discount * trace * later
+        stage = torch.where(here, 0.0, stage)
+        value = torch.where(here, expected[:, k + 1], value)
+        later = torch.where(here, found[:, k + 1], later)
+    found[:, 0] = stage + discount * value - expected[:, 0] + discount * trace * later
+    return found
 
 
 def worst(totals: Tensor, share: float) -> NDArray[np.int64]:
     """Positions of the dearest `share` of the follow-ups, at least one."""
     n = max(1, math.ceil(share * len(totals)))
     return np.asarray(totals.numpy().argsort(kind="stable")[-n:])
-
-
-def _draw(action: Action, generator: torch.Generator | None) -> tuple[Tensor, Tensor]:
-    return action.modes() if generator is None else action.sample(generator)
