@@ -10,11 +10,12 @@ and a fresh predictor is fitted to the gates in the end. Where this departs from
 
 - The selector reads only what was acquired. In the released code it reads the whole previous
   visit, acquired or not.
-- Gates are drawn at random in training and learn by the policy gradient, with a state value as
-  baseline beside the predictor's loss as the reward; `gradient="straight-through"` passes the
-  predictor's gradient through hard gates, nearer to the released code. Measured on the synthetic
-  task, the policy gradient reaches a lower loss at equal cost, and at high `mu` the other one
-  ends with all gates closed.
+- Gates are drawn at random in training and hard; the predictor's gradient passes straight through
+  them. `gradient="policy"` has the policy gradient instead, with the predictor's loss as the
+  reward and a state value as baseline. Measured on the synthetic task, the policy gradient comes
+  as close or closer to the optimum where `mu` is low, and closes nearly all gates for good where
+  it is high; straight through, costs follow `mu` smoothly.
+- The weight of the cost rises to `mu` over the first part of training, for the same reason.
 - `mu` weighs the cost of one subject, fees included; in the released code it weighs the sum over
   the training set, so the paper's values mean nothing here. Values are found on validation.
 - `predictor="shared"` (the NOCTA paper's setting) acquires for the predictor all methods are given,
@@ -46,6 +47,7 @@ from nocta.policies.asac_training import (
 )
 from nocta.policies.base import Decision, Observation, Policy
 from nocta.policies.fixed import first_affordable
+from nocta.policies.method import Trial
 from nocta.policies.retrained import RetrainedMethod
 from nocta.predictors.base import Predictor
 from nocta.predictors.cross_fitted import CrossFittedPredictor
@@ -103,7 +105,7 @@ class Asac(RetrainedMethod):
 
     Args:
         predictor: `"shared"` or `"lstm"`, see the module.
-        gradient: `"policy"` or `"straight-through"`, see the module.
+        gradient: `"straight-through"` or `"policy"`, see the module.
         hidden: Units of the selector; chosen by the size of the cohort by default.
         epochs: Of joint training; chosen by the size of the cohort by default.
         entropy: Weight of the entropy of the gates in the beginning; it vanishes linearly.
@@ -120,7 +122,7 @@ class Asac(RetrainedMethod):
     def __init__(
         self,
         predictor: PredictorKind = "shared",
-        gradient: Gradient = "policy",
+        gradient: Gradient = "straight-through",
         hidden: int | None = None,
         epochs: int | None = None,
         entropy: float = 0.01,
@@ -136,11 +138,19 @@ class Asac(RetrainedMethod):
         self.entropy = entropy
         self.preset = preset
 
+    def search_space(self, trial: Trial) -> dict[str, Any]:
+        """Size and exploration of the selector, and how it learns."""
+        return {
+            "hidden": trial.suggest_categorical("hidden", [None, 32, 64, 128]),
+            "entropy": trial.suggest_float("entropy", 0.001, 0.1, log=True),
+            "gradient": trial.suggest_categorical("gradient", ["straight-through", "policy"]),
+        }
+
     def _prepare(
         self, train: Cohort, val: Cohort, seed: int, predictor: Predictor | None, progress: bool
     ) -> None:
         _require_one_of("predictor", self.predictor, ("shared", "lstm"))
-        _require_one_of("gradient", self.gradient, ("policy", "straight-through"))
+        _require_one_of("gradient", self.gradient, ("straight-through", "policy"))
         if self.predictor == "lstm":
             first = self._lstm(train, seed).fit(train, val, progress=progress)
             predictor = CrossFittedPredictor([first], np.zeros(len(train), dtype=np.int64))
@@ -159,7 +169,9 @@ class Asac(RetrainedMethod):
         return self.knob_range[0] * unit, self.knob_range[1] * unit
 
     def _train(self, value: float, train: Cohort, val: Cohort, seed: int, progress: bool) -> Policy:
-        options = AsacTraining(self.gradient, self.hidden, self.epochs, self.entropy, self.quick)
+        options = AsacTraining(
+            self.gradient, self.hidden, self.epochs, self.entropy, quick=self.quick
+        )
         with torch.random.fork_rng():
             torch.manual_seed(seed)
             joint = JointTraining(options, copy.deepcopy(self.pretrained_), train, value, seed)

@@ -28,16 +28,19 @@ from nocta.predictors.training import TrainingConfig, train
 Gradient = Literal["policy", "straight-through"]
 #: With fewer training subjects, networks are smaller and have dropout.
 SMALL = 1000
+#: Share of training over which the weight of the cost rises to its value.
+RAMP = 0.4
 
 
 @dataclass(frozen=True)
 class AsacTraining:
     """How selector and predictor are trained together; see `Asac` for what is not said here."""
 
-    gradient: Gradient = "policy"
+    gradient: Gradient = "straight-through"
     hidden: int | None = None
     epochs: int | None = None
     entropy: float = 0.01
+    learning_rate: float = 6e-3
     quick: bool = False
 
 
@@ -111,11 +114,12 @@ class JointTraining:
         """Train; end with the weights best on validation."""
         options = self.options
         epochs = options.epochs or (4 if options.quick else 120 if self.small else 24)
+        n_lines = 2 if options.gradient == "policy" else 1  # of gates per subject
         nets = nn.ModuleList([self.selector, *(m.net_ for m in self.predictor.members)])
         config = TrainingConfig(
             epochs=epochs,
-            batch_size=64 if self.small else 256,
-            learning_rate=3e-3,
+            batch_size=(64 if self.small else 256) // n_lines,
+            learning_rate=options.learning_rate,
             weight_decay=1e-2 if self.small else 0.0,
             patience=epochs,
             check_every=max(1, epochs // 12),
@@ -150,6 +154,7 @@ class JointTraining:
             gates = self._draw(self.data[0], index, explore=True)
             selector_loss = self._objective(index, gates).sum(dim=1).mean()
         else:
+            index = index.repeat(2)
             self.selector.eval()  # gates are drawn as they would be without dropout
             with torch.no_grad():
                 gates = self._draw(self.data[0], index, explore=True)
@@ -186,23 +191,39 @@ class JointTraining:
                 )
                 losses = losses.index_add(0, rows, now)
         cost = gate_costs(self.cohort.catalog, gates * self.recorded[index])
-        out: Tensor = losses / self.labels_per_subject + self.mu * cost
+        out: Tensor = losses / self.labels_per_subject + self._weight * cost
         return out
 
+    @property
+    def _weight(self) -> float:
+        """Full cost from the start would close all gates before anything has been learned."""
+        return self.mu * min(1.0, self.done / RAMP)
+
     def _policy_gradient(self, index: Tensor, gates: Tensor, stage: Tensor) -> Tensor:
-        """Actor and state value, from what a visit and all later ones cost in the end."""
-        to_go = -stage.flip(1).cumsum(dim=1).flip(1)
+        """Actor and state value, from what a visit and all later ones cost in the end.
+
+        Two lines of gates are drawn for each subject and each is held against the other, so that
+        how hard a subject is to predict cancels out. What a visit itself costs depends on its
+        gates alone: its gradient needs no draws.
+        """
         logits, worth = self.selector(self.data[0].gated(index, gates))
-        advantage = (to_go - worth).detach()
-        advantage = advantage / advantage.std().clamp(min=1e-6)
+        own_cost = self._weight * gate_costs(self.cohort.catalog, gates * self.recorded[index])
+        to_go = -stage.flip(1).cumsum(dim=1).flip(1)
+        surprise = (to_go + own_cost - worth).detach()
+        first, second = surprise.chunk(2)
+        advantage = torch.cat([first - second, second - first]) / 2
+        open_ = torch.sigmoid(logits).masked_fill(self.closed, 0.0)
         chance = -F.binary_cross_entropy_with_logits(logits, gates, reduction="none")
-        open_ = torch.sigmoid(logits)
         entropy = -(open_ * F.logsigmoid(logits) + (1 - open_) * F.logsigmoid(-logits))
-        chance, entropy = (x.masked_fill(self.closed, 0.0).sum(dim=2) for x in (chance, entropy))
-        weight = self.options.entropy * max(0.0, 1 - self.done)
-        scale = to_go.std().clamp(min=1e-6).detach()
-        value_loss = F.mse_loss(worth / scale, to_go / scale)
-        return -(chance * advantage).mean() - weight * entropy.mean() + 0.5 * value_loss
+        chance = chance.masked_fill(self.closed, 0.0).sum(dim=2)
+        entropy = entropy.masked_fill(self.closed, 0.0).sum(dim=2)
+        expected = self._weight * gate_costs(self.cohort.catalog, open_ * self.recorded[index])
+        spread = advantage.std().clamp(min=1e-6)
+        actor_loss: Tensor = ((expected - chance * advantage) / spread).mean()
+        fading = self.options.entropy * max(0.0, 1 - self.done)
+        scale = to_go.std().clamp(min=1e-6)
+        value_loss = F.mse_loss(worth / scale, (to_go + own_cost) / scale)
+        return actor_loss - fading * entropy.mean() + 0.5 * value_loss
 
     def _predictor_loss(self, index: Tensor, gates: Tensor) -> Tensor:
         """Of one network, on the subjects it may learn from."""

@@ -26,6 +26,7 @@ are causal, so earlier ones cannot change). Where this departs from the original
 from __future__ import annotations
 
 import copy
+from collections.abc import Callable
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
@@ -44,12 +45,14 @@ from nocta.policies.dime_training import (
     earliest,
     prices_due,
 )
-from nocta.policies.method import Method, cost_targets, require_fitted, spread_knob
+from nocta.policies.fixed import first_affordable
+from nocta.policies.method import Method, Trial, cost_targets, require_fitted, spread_knob
 from nocta.predictors.base import Predictor
 from nocta.predictors.cross_fitted import CrossFittedPredictor
 from nocta.predictors.fitting import Preset, fit_predictor
 
 Stop = Literal["threshold", "budget", "confidence"]
+OnChoice = Callable[[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]], None]
 _TOLERANCE = 1e-9
 
 
@@ -65,9 +68,10 @@ class DimePolicy(Policy):
         limit: See `stop`.
         order: `"value"`: the best slot first, wherever it is. `"time"`: of the slots above the
             threshold, those of the earliest visit first.
+        within_visit: Ask again at the same visit after each acquisition; otherwise all that is
+            above the threshold there is acquired at once.
+        on_choice: Called with rows, flat slots and what was held against `limit`, every round.
     """
-
-    acts_within_visit = True
 
     def __init__(
         self,
@@ -76,33 +80,38 @@ class DimePolicy(Policy):
         stop: Stop,
         limit: float,
         order: Order = "value",
+        within_visit: bool = True,
+        on_choice: OnChoice | None = None,
     ) -> None:
         self.predictor: CrossFittedPredictor = predictor
         self.value = value
         self.stop = stop
         self.limit = limit
         self.order = order
-        self.begin(0, 0)
-
-    def begin(self, n_subjects: int, seed: int) -> None:
-        #: Subjects, slots and scores of every round, so that one roll-out tells all limits.
-        self.notes: list[tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]] = []
+        self.acts_within_visit = within_visit
+        self.on_choice = on_choice
 
     def decide(self, observation: Observation) -> Decision:
         ratios = self._ratios(observation)
-        best = ratios.max(axis=(1, 2))
-        score = best
-        if self.stop != "threshold":
-            score = np.inf if self.stop == "budget" else self._doubt(observation)
-            score = np.where(np.isneginf(best), best, score)
-        go = score > self.limit
         by_time = self.order == "time" and self.stop == "threshold"
+        if by_time and not self.acts_within_visit:
+            return first_affordable(observation, ratios > self.limit, -ratios)
+        best = ratios.max(axis=(1, 2))
+        score = np.where(np.isneginf(best), best, self._score(observation, best))
+        go = score > self.limit
         slot = earliest(ratios, ratios > self.limit if by_time else ratios == best[:, None, None])
-        self.notes.append((observation.rows[go], slot[go], score[go]))
+        if self.on_choice is not None:
+            self.on_choice(observation.rows[go], slot[go], score[go])
         width = observation.catalog.n_features
         features = np.arange(width) == (slot % width)[:, None]
         time = np.where(go, slot // width, Decision.STOP).astype(np.int64)
         return Decision(time=time, features=features & go[:, None])
+
+    def _score(self, observation: Observation, best: NDArray[np.float64]) -> NDArray[np.float64]:
+        """What is held against `limit`, `(n,)`."""
+        if self.stop == "threshold":
+            return best
+        return self._doubt(observation) if self.stop == "confidence" else np.full(len(best), np.inf)
 
     @torch.no_grad()
     def _ratios(self, observation: Observation) -> NDArray[np.float64]:
@@ -110,7 +119,8 @@ class DimePolicy(Policy):
         inputs = self.predictor.members[0].encode(observation.history)
         drop = self.value(inputs, observation.time).numpy().astype(float)
         price = prices_due(observation.catalog, observation.history.acquired)
-        later = np.arange(drop.shape[1])[None, :, None] >= observation.time[:, None, None]
+        earliest_slot = observation.time + (not self.acts_within_visit)
+        later = np.arange(drop.shape[1])[None, :, None] >= earliest_slot[:, None, None]
         fits = later & observation.catalog.open_slots & ~observation.history.requested
         fits &= price <= observation.remaining[:, None, None] + _TOLERANCE
         if observation.available is not None:
@@ -135,6 +145,8 @@ class Dime(Method):
         order: `"value"` acquires the best slot first, wherever it is, as published, and so closes
             the visits before it. `"time"` acquires every slot above the threshold, the earliest
             visit first; with a budget or confidence there is no threshold, and value decides.
+        within_visit: Decide on one feature after the other at a visit, as published. Methods
+            that decide on a whole visit at once cannot do that; `False` puts DIME under their rule.
         preset: `"paper"` for the published networks.
         hidden: Units of the value network's two hidden layers; the published predictor's where
             `preset="paper"`.
@@ -156,6 +168,7 @@ class Dime(Method):
         self,
         stop: Stop = "threshold",
         order: Order = "time",
+        within_visit: bool = True,
         preset: Preset = "default",
         hidden: int = 128,
         epsilon: float = 0.05,
@@ -164,11 +177,21 @@ class Dime(Method):
     ) -> None:
         self.stop = stop
         self.order = order
+        self.within_visit = within_visit
         self.preset = preset
         self.hidden = hidden
         self.epsilon = epsilon
         self.n_updates = n_updates
         self.quick = quick
+
+    def search_space(self, trial: Trial) -> dict[str, Any]:
+        """Size of the value network (the published one is fixed), exploration, order."""
+        out: dict[str, Any] = {"epsilon": trial.suggest_float("epsilon", 0.02, 0.3, log=True)}
+        if self.stop == "threshold":
+            out["order"] = trial.suggest_categorical("order", ["time", "value"])
+        if self.preset == "default":
+            out["hidden"] = trial.suggest_categorical("hidden", [64, 128, 256])
+        return out
 
     def fit(
         self,
@@ -183,7 +206,7 @@ class Dime(Method):
             raise ConfigError(f"stop is '{self.stop}'; use one of {', '.join(self._knobs)}.")
         if not isinstance(predictor, CrossFittedPredictor):
             predictor = fit_predictor(train, val, self.preset, seed, progress, quick=self.quick)
-        n_updates = self.n_updates or (300 if self.quick else 6000 if len(train) > 1000 else 1500)
+        n_updates = self.n_updates or (300 if self.quick else 3000 if len(train) > 1000 else 1000)
         with torch.random.fork_rng():
             torch.manual_seed(seed)
             self.predictor_ = copy.deepcopy(predictor)  # joint training changes it
@@ -227,13 +250,26 @@ class Dime(Method):
         A limit cuts the same sequence of acquisitions short: a slot is reached where every score
         up to it was above the limit.
         """
-        policy = DimePolicy(self.predictor_, self.value_, self.stop, -np.inf)
-        rollout(policy, val)
         lowest = np.full(len(val), np.inf)
         scores = np.full((len(val), val.catalog.open_slots.size), -np.inf)
-        for rows, slots, score in policy.notes:
+
+        def note(
+            rows: NDArray[np.int64], slots: NDArray[np.int64], score: NDArray[np.float64]
+        ) -> None:
             lowest[rows] = np.minimum(lowest[rows], score)
             scores[rows, slots] = lowest[rows]
+
+        rollout(
+            DimePolicy(
+                self.predictor_,
+                self.value_,
+                self.stop,
+                -np.inf,
+                within_visit=self.within_visit,
+                on_choice=note,
+            ),
+            val,
+        )
         return scores.reshape(val.recorded.shape)
 
     def policy(self, setting: dict[str, Any]) -> Policy:
@@ -243,4 +279,6 @@ class Dime(Method):
             limit = float(setting["threshold"])
         elif "confidence" in setting:
             limit = 1 - float(setting["confidence"])
-        return DimePolicy(self.predictor_, self.value_, self.stop, limit, self.order)
+        return DimePolicy(
+            self.predictor_, self.value_, self.stop, limit, self.order, self.within_visit
+        )

@@ -1,0 +1,236 @@
+"""DIME: the next slot by expected drop of the loss per cost, under the environment's rules."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from nocta.cohort.catalog import Catalog, Feature
+from nocta.cohort.cohort import Cohort
+from nocta.cohort.history import History
+from nocta.evaluation.rollout import rollout
+from nocta.exceptions import ConfigError, NotFittedError
+from nocta.policies.base import Observation
+from nocta.policies.dime import Dime, DimePolicy
+from nocta.policies.dime_training import ValueNet, earliest, prices_due
+from nocta.policies.fixed import RandomPolicy
+from nocta.predictors.cross_fitted import CrossFittedPredictor
+from nocta.predictors.fitting import fit_predictor
+from nocta.testing import check_policy, tiny_cohort, tiny_counter_cohort
+
+Parts = list[Cohort]
+VARIANTS: list[dict[str, Any]] = [
+    {},
+    {"order": "value"},
+    {"within_visit": False},
+    {"stop": "budget"},
+    {"stop": "confidence"},
+]
+
+
+@pytest.fixture(scope="module")
+def clinic() -> Parts:
+    return tiny_cohort(90).split((0.5, 0.25, 0.25), seed=0)
+
+
+@pytest.fixture(scope="module")
+def predictor(clinic: Parts) -> CrossFittedPredictor:
+    return fit_predictor(clinic[0], clinic[1], seed=0, quick=True)
+
+
+@pytest.fixture(scope="module")
+def counter() -> tuple[Parts, CrossFittedPredictor]:
+    parts = tiny_counter_cohort(900, n_times=3).split((0.6, 0.2, 0.2), seed=0)
+    return parts, fit_predictor(parts[0], parts[1], seed=0, quick=True)
+
+
+def fitted(parts: Parts, predictor: CrossFittedPredictor, **options: Any) -> Dime:
+    method = Dime(**{"n_updates": 30, "hidden": 16, **options})
+    return method.fit(parts[0], parts[1], seed=0, predictor=predictor)
+
+
+class Ranking(ValueNet):
+    """Values every slot the same whatever is known."""
+
+    def __init__(self, drops: list[list[float]]) -> None:
+        torch.nn.Module.__init__(self)
+        self.drops = torch.tensor(drops)
+
+    def forward(self, inputs: torch.Tensor, clock: Any) -> torch.Tensor:
+        return self.drops.expand(len(inputs), *self.drops.shape)
+
+
+def ranked(parts: Parts, drops: list[list[float]], limit: float, **options: Any) -> DimePolicy:
+    predictor = fit_predictor(parts[0], parts[1], preset="paper", quick=True)
+    return DimePolicy(predictor, Ranking(drops), "threshold", limit, **options)
+
+
+@pytest.mark.parametrize("options", VARIANTS, ids=str)
+def test_policies_keep_the_contract(
+    options: dict[str, Any], clinic: Parts, predictor: CrossFittedPredictor
+) -> None:
+    method = fitted(clinic, predictor, **options)
+    setting = method.settings(clinic[1], 3)[-1]
+    check_policy(lambda _: method.policy(setting), clinic[2].subset(slice(0, 12)), n_alone=3)
+
+
+@pytest.mark.parametrize("options", VARIANTS, ids=str)
+def test_one_fit_gives_settings_from_cheap_to_dear(
+    options: dict[str, Any], clinic: Parts, predictor: CrossFittedPredictor
+) -> None:
+    method = fitted(clinic, predictor, **options)
+    settings = method.settings(clinic[1], 4)
+    costs = [rollout(method.policy(s), clinic[1], budget=s.get("budget")).cost for s in settings]
+    assert 1 < len(settings) <= 4
+    assert costs == sorted(costs)
+
+
+@pytest.mark.parametrize("stop", ["threshold", "confidence"])
+def test_costs_along_one_roll_out_are_those_of_every_limit(
+    stop: Any, clinic: Parts, predictor: CrossFittedPredictor
+) -> None:
+    method = fitted(clinic, predictor, order="value", stop=stop)
+    scores = method._stop_scores(clinic[1])
+    for limit in np.quantile(scores[np.isfinite(scores)], (0.2, 0.5, 0.8)):
+        told = clinic[1].catalog.cost_of((scores > limit) & clinic[1].recorded).mean()
+        setting = {stop: float(limit if stop == "threshold" else 1 - limit)}
+        assert rollout(method.policy(setting), clinic[1]).cost == pytest.approx(told, rel=0.02)
+
+
+def test_it_learns_to_beat_random_at_equal_cost(
+    counter: tuple[Parts, CrossFittedPredictor],
+) -> None:
+    (train, val, test), predictor = counter
+    method = Dime(n_updates=250, hidden=64).fit(train, val, seed=0, predictor=predictor)
+    middle = method.settings(val, 5)[2]
+    found = rollout(method.policy(middle), test)
+    share = found.cost / test.catalog.cost_of_everything
+    chance = rollout(RandomPolicy(share * 1.1, predictor), test)
+    gain = chance.summary()["cross_entropy"] - found.summary()["cross_entropy"]
+    assert 0.2 < share < 0.8
+    assert gain > 0.1
+
+
+def test_the_given_predictor_is_left_as_it_was(
+    clinic: Parts, predictor: CrossFittedPredictor
+) -> None:
+    before = {k: v.clone() for k, v in predictor.members[0].net_.state_dict().items()}
+    fitted(clinic, predictor)
+    after = predictor.members[0].net_.state_dict()
+    assert all(torch.equal(before[k], after[k]) for k in before)
+
+
+def test_same_seed_same_method(clinic: Parts, predictor: CrossFittedPredictor) -> None:
+    first, again = (fitted(clinic, predictor).settings(clinic[1], 3) for _ in range(2))
+    assert first == again
+
+
+def test_published_networks_have_the_published_size(clinic: Parts) -> None:
+    method = Dime(preset="paper", quick=True, n_updates=5).fit(clinic[0], clinic[1], seed=0)
+    assert method.value_.layers[0].out_features == 10
+    assert type(method.predictor_.members[0]).__name__ == "MLPPredictor"
+
+
+DROPS = [[0.2, 0.6], [0.1, 0.1], [0.9, 0.3], [0.1, 0.1]]  # per cost: blood 1.5, scan 3
+
+
+def test_value_order_takes_the_best_ratio_and_closes_what_lies_before(clinic: Parts) -> None:
+    policy = ranked(clinic, DROPS, 0.05, order="value")
+    asked = rollout(policy, clinic[2]).history.requested
+    assert asked[0].tolist() == [[0, 0], [0, 0], [1, 1], [1, 0]]
+
+
+def test_time_order_takes_all_that_is_worth_it(clinic: Parts) -> None:
+    policy = ranked(clinic, DROPS, 0.05, order="time")
+    asked = rollout(policy, clinic[2]).history.requested
+    assert asked[0].tolist() == [[1, 1], [1, 0], [1, 1], [1, 0]]
+
+
+def test_a_whole_visit_at_once_is_one_decision(clinic: Parts) -> None:
+    one_by_one, at_once = (
+        rollout(ranked(clinic, DROPS, 0.05, order="time", within_visit=w), clinic[2])
+        for w in (True, False)
+    )
+    assert np.array_equal(one_by_one.history.requested, at_once.history.requested)
+    assert at_once.n_decisions[0] < one_by_one.n_decisions[0]
+
+
+def test_a_slot_the_budget_does_not_allow_is_passed_over(clinic: Parts) -> None:
+    policy = ranked(clinic, [[0.1, 3.0]] * 4, 0.0, order="value")
+    done = rollout(policy, clinic[2], budget=2.0)
+    assert not done.history.requested[..., 1].any()
+    assert done.history.requested[..., 0].any()
+
+
+def test_confident_predictions_stop(clinic: Parts, predictor: CrossFittedPredictor) -> None:
+    method = fitted(clinic, predictor, stop="confidence")
+    assert rollout(method.policy({"confidence": 0.0}), clinic[2]).cost == 0.0
+    assert rollout(method.policy({"confidence": 1.0}), clinic[2]).cost > 0.0
+
+
+def test_fees_are_due_once_per_visit() -> None:
+    catalog = Catalog(
+        features=(
+            Feature("a", ("a",), 1.0, group="g"),
+            Feature("b", ("b",), 2.0, group="g"),
+            Feature("c", ("c",), 4.0),
+        ),
+        n_times=2,
+        group_fees={"g": 10.0},
+        visit_fee=100.0,
+    )
+    acquired = np.zeros((1, 2, 3), dtype=bool)
+    acquired[0, 0, 0] = True
+    due = prices_due(catalog, acquired)[0]
+    assert due.tolist() == [[1.0, 2.0, 4.0], [111.0, 112.0, 104.0]]
+    for m in (1, 2):
+        more = acquired.copy()
+        more[0, 0, m] = True
+        assert due[0, m] == catalog.cost_of(more)[0] - catalog.cost_of(acquired)[0]
+
+
+def test_earliest_is_the_best_of_the_first_eligible_visit() -> None:
+    ratios = np.array([[[9.0, 1.0], [2.0, 3.0]]])
+    assert earliest(ratios, np.array([[[False, False], [True, True]]])).tolist() == [3]
+    assert earliest(ratios, np.array([[[False, True], [True, True]]])).tolist() == [1]
+
+
+def test_before_the_first_visit_is_as_at_it_with_nothing_known(clinic: Parts) -> None:
+    predictor = fit_predictor(clinic[0], clinic[1], preset="paper", quick=True)
+    encoder = predictor.members[0].encoder_
+    net = ValueNet(encoder.slot_width, encoder.width - encoder.slot_width - 4, (4, 2), 8, 0.0)
+    inputs = encoder.encode(History.empty(clinic[2].catalog, clinic[2].context))
+    start, first, later = (net(inputs, np.full(len(inputs), t)) for t in (-1, 0, 1))
+    assert torch.equal(start, first)
+    assert not torch.equal(first, later)
+
+
+def test_known_absences_are_never_asked_for(clinic: Parts, predictor: CrossFittedPredictor) -> None:
+    method = fitted(clinic, predictor, stop="budget")
+    done = rollout(method.policy({}), clinic[2], availability="known")
+    assert not done.history.unavailable.any()
+
+
+def test_impossible_options_and_early_calls_say_so(clinic: Parts) -> None:
+    with pytest.raises(ConfigError, match="stop is 'never'; use one of threshold"):
+        Dime(stop="never").fit(clinic[0], clinic[1], seed=0)  # type: ignore[arg-type]
+    with pytest.raises(NotFittedError, match="'dime' is not fitted yet"):
+        Dime().settings(clinic[1], 3)
+
+
+def test_nobody_to_decide_for_is_no_problem(
+    clinic: Parts, predictor: CrossFittedPredictor
+) -> None:
+    policy = fitted(clinic, predictor).policy({"threshold": 0.0})
+    nobody = clinic[2].subset(slice(0, 0))
+    empty = Observation(
+        history=History.empty(nobody.catalog, nobody.context),
+        time=np.zeros(0, dtype=np.int64),
+        remaining=np.zeros(0),
+        catalog=nobody.catalog,
+        rows=np.zeros(0, dtype=np.int64),
+    )
+    assert policy.decide(empty).time.shape == (0,)
