@@ -221,9 +221,7 @@ def test_impossible_options_and_early_calls_say_so(clinic: Parts) -> None:
         Dime().settings(clinic[1], 3)
 
 
-def test_nobody_to_decide_for_is_no_problem(
-    clinic: Parts, predictor: CrossFittedPredictor
-) -> None:
+def test_nobody_to_decide_for_is_no_problem(clinic: Parts, predictor: CrossFittedPredictor) -> None:
     policy = fitted(clinic, predictor).policy({"threshold": 0.0})
     nobody = clinic[2].subset(slice(0, 0))
     empty = Observation(

@@ -137,7 +137,8 @@ def test_another_seed_gives_another_network(
     first = tiny_models["amortized"]
     other = NOCTA("amortized", seed=1, options=first.options)
     other.fit(tiny_parts[0], tiny_parts[1], predictor=tiny_predictor)
-    one, two = (m.planner_.state()[1]["amortized.individuals0.net.head.0.weight"] for m in (first, other))
+    weight = "amortized.individuals0.net.head.0.weight"
+    one, two = (m.planner_.state()[1][weight] for m in (first, other))
     assert not np.array_equal(one, two)
 
 

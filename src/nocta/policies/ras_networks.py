@@ -8,7 +8,7 @@ longest interval. See `nocta.policies.ras` for the method.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal, Protocol
+from typing import Any, Literal, Protocol
 
 import numpy as np
 import torch
@@ -93,7 +93,7 @@ class CausalEncoder(Protocol):
     def states(self, inputs: Tensor) -> Tensor:
         """`(n, L, width)` to `(n, L, hidden)`."""
 
-    def advance(self, row: Tensor, carry: tuple[Tensor, ...] | None) -> tuple[Tensor, object]:
+    def advance(self, row: Tensor, carry: Any) -> tuple[Tensor, Any]:
         """State after one more slot, and what the one after it continues from."""
 
 

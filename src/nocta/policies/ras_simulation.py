@@ -115,7 +115,7 @@ class Simulator:
             visited[:, k] = here
             requested[:, k] = here[:, None] & wanted & self.open[k]
             row = slots[:, k] * requested[:, k, self.data.owner]
-            state, carry = net.encoder.advance(torch.cat([row, frame[:, k]], dim=1), carry)  # type: ignore[arg-type]
+            state, carry = net.encoder.advance(torch.cat([row, frame[:, k]], dim=1), carry)
             drawn, wait = _draw(net.act(state, floor), generator)
             due = intervals.next_slot(np.full(len(rows), k), wait.numpy())
             target = torch.where(here, self.landing[torch.from_numpy(due)], target)
