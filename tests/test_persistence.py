@@ -128,7 +128,7 @@ def test_a_newer_format_is_refused(folder: Path) -> None:
 
 def test_configuration_that_does_not_fit_is_refused(folder: Path) -> None:
     config = json.loads((folder / MANIFEST).read_text("utf-8"))["config"]
-    config["amortized"]["hidden"] += 1
+    config["amortized"]["individuals"][0]["hidden"] += 1
     resign(folder, config=config)
     with pytest.raises(ModelError, match="do not fit together"):
         nocta.load(folder)
