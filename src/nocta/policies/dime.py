@@ -18,9 +18,17 @@ are causal, so earlier ones cannot change). Where this departs from the original
   an acquisition may well raise the loss.
 - The drop is judged without dropout and, with few subjects, by a network that was never trained
   on the subject: otherwise everything seems worth acquiring.
+- `order="time"`, the default: of all slots worth their price, those of the earliest visit come
+  first. Published, the best slot comes first wherever it is (`order="value"`); over time that
+  closes the visits before it, and what is left is a fraction of what could have been acquired.
+  Episodes of training then stand for thresholds of every height.
 - Prices include the fees that are still due, and a slot the budget does not allow is passed over.
 - Random acquisitions go to any open slot in the beginning and vanish linearly; the weights kept
   are those with the lowest loss on validation, averaged along the episodes.
+
+DIME decides within a visit: having seen one feature it may acquire another, or not. A method that
+decides on a visit as a whole cannot, and the optimum of that rule does not bound DIME;
+`within_visit=False` puts it under the same rule.
 """
 
 from __future__ import annotations
@@ -150,6 +158,8 @@ class Dime(Method):
         preset: `"paper"` for the published networks.
         hidden: Units of the value network's two hidden layers; the published predictor's where
             `preset="paper"`.
+        expected_drop: Learn from the drop of the loss the predictor expects of itself (its
+            entropy) in place of the realised one: less noise, but only as good as its calibration.
         epsilon: Share of random acquisitions at the beginning of training.
         n_updates: Steps of joint training; chosen by the size of the cohort by default.
         quick: A rehearsal: short training.
@@ -171,6 +181,7 @@ class Dime(Method):
         within_visit: bool = True,
         preset: Preset = "default",
         hidden: int = 128,
+        expected_drop: bool = False,
         epsilon: float = 0.05,
         n_updates: int | None = None,
         quick: bool = False,
@@ -180,13 +191,15 @@ class Dime(Method):
         self.within_visit = within_visit
         self.preset = preset
         self.hidden = hidden
+        self.expected_drop = expected_drop
         self.epsilon = epsilon
         self.n_updates = n_updates
         self.quick = quick
 
     def search_space(self, trial: Trial) -> dict[str, Any]:
-        """Size of the value network (the published one is fixed), exploration, order."""
+        """Exploration, what is learned from, order, and size (the published one is fixed)."""
         out: dict[str, Any] = {"epsilon": trial.suggest_float("epsilon", 0.02, 0.3, log=True)}
+        out["expected_drop"] = trial.suggest_categorical("expected_drop", [False, True])
         if self.stop == "threshold":
             out["order"] = trial.suggest_categorical("order", ["time", "value"])
         if self.preset == "default":
@@ -220,7 +233,9 @@ class Dime(Method):
                 0.3 if len(train) < 1000 else 0.0,
             )
             order = self.order if self.stop == "threshold" else "value"
-            joint = JointTraining(self.predictor_, self.value_, train, order, seed)
+            joint = JointTraining(
+                self.predictor_, self.value_, train, order, self.expected_drop, seed
+            )
             self.losses_ = joint.run(val, n_updates, self.epsilon, progress)
         return self
 

@@ -25,7 +25,6 @@ from nocta.predictors.losses import pair_losses
 from nocta.predictors.neural import cross_entropy
 
 Order = Literal["time", "value"]
-EXPECTED = False
 FREE = 1e-6  # what a free slot counts as in a ratio
 
 
@@ -151,12 +150,13 @@ class JointTraining:
         value: ValueNet,
         train: Cohort,
         order: Order,
+        expected: bool,
         seed: int,
     ) -> None:
         self.predictor, self.value, self.order = predictor, value, order
         self.train, self.rng = train, np.random.default_rng(seed)
         self.targets = LossTargets(
-            train, predictor.members, predictor.fold, ("cross-entropy",), EXPECTED
+            train, predictor.members, predictor.fold, ("cross-entropy",), expected
         )
         n_pool = 256 if len(train) > 1000 else 128
         self.pool = Episodes(
