@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 
 import numpy as np
@@ -79,8 +80,16 @@ def test_every_table_of_the_paper_is_there(table: str, n_rows: int, place: str) 
     assert all(row.metrics.keys() <= set(METRICS) for row in found.rows)
 
 
+def test_what_was_printed_without_a_spread_has_none() -> None:
+    row = paper_table("figure-dynamics").rows[0]
+    assert (row.cost, math.isnan(row.cost_spread), row.metrics) == (4.3775, True, {})
+    order = paper_table("complexity").rows[-1]
+    assert order.knob == {"L": 2, "M": 1, "O": 1, "n": 1}
+    assert (order.dataset, math.isnan(order.cost)) == ("", True)
+
+
 def test_tables_are_listed() -> None:
-    assert len(paper_tables()) == 11
+    assert len(paper_tables()) == 16
     with pytest.raises(ConfigError, match="Did you mean 'kappa'"):
         paper_table("kapa")
 

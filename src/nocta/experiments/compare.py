@@ -35,12 +35,14 @@ class Comparison:
         setup: What the jobs have in common.
         records: The finished jobs, as `run_job` returned them.
         failures: The jobs that did not finish.
+        command: What repeats it, where that is not `nocta compare`.
     """
 
     directory: Path
     setup: Setup
     records: list[dict[str, Any]]
     failures: list[Failure]
+    command: str = ""
 
     @property
     def dataset(self) -> str:

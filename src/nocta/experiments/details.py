@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from nocta.cohort.catalog import Catalog
 from nocta.evaluation.bootstrap import bootstrap_bands
@@ -13,6 +14,8 @@ from nocta.evaluation.rollout import Rollout
 
 VISIT_FEE = "visit fee"
 N_RESAMPLES = 200
+#: So many of the pairs that are acquired together most often are kept.
+MAX_PAIRS = 200
 
 
 def describe_rollout(
@@ -29,8 +32,8 @@ def describe_rollout(
     Returns:
         `rollout.summary()` with fewer metrics over time, and: `band`, the 95 % interval of
         `metric` when subjects are drawn anew; `calibration`, the reliability curve; `acquired`,
-        the share of subjects who acquired each feature at each slot; `ledger`, what was spent
-        on what.
+        the share of subjects who acquired each feature at each slot; `together`, what is
+        acquired by the same subjects at two slots; `ledger`, what was spent on what.
     """
     labelled = rollout.labels >= 0
     curve, band = None, None
@@ -50,6 +53,7 @@ def describe_rollout(
         "band": band,
         "calibration": curve,
         "acquired": rollout.history.acquired.mean(axis=0).tolist(),
+        "together": acquired_together(rollout.history.acquired),
         "ledger": ledger(rollout, catalog),
     }
 
@@ -64,6 +68,32 @@ def _per_time(rollout: Rollout, metrics: set[str]) -> dict[str, list[float]]:
         "cost": rollout.cost_per_visit.mean(axis=0).tolist(),
         **{name: [slot[name] for slot in slots] for name in sorted(metrics)},
     }
+
+
+def acquired_together(
+    acquired: NDArray[np.bool_], most: int = MAX_PAIRS
+) -> list[tuple[int, int, int, int, float]]:
+    """What the same subjects acquire at an earlier and at a later slot, most often first.
+
+    Args:
+        acquired: `(n, L, M)`.
+        most: Keep at most so many pairs.
+
+    Returns:
+        Slot and feature, later slot and feature, and the share of subjects who acquire both.
+    """
+    n, n_times, n_features = acquired.shape
+    flat = acquired.reshape(n, -1).astype(np.float32)
+    shares = flat.T @ flat / max(n, 1)
+    slot = np.repeat(np.arange(n_times), n_features)
+    shares[slot[:, None] >= slot[None, :]] = 0.0
+    order = np.argsort(-shares, axis=None, kind="stable")[:most]
+    pairs = zip(*np.unravel_index(order, shares.shape), strict=True)
+    return [
+        (*divmod(int(a), n_features), *divmod(int(b), n_features), float(shares[a, b]))
+        for a, b in pairs
+        if shares[a, b] > 0
+    ]
 
 
 def ledger(rollout: Rollout, catalog: Catalog) -> dict[str, float]:

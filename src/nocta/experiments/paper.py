@@ -5,6 +5,7 @@ They live in `paper_numbers.toml`, transcribed with their place in the paper.
 
 from __future__ import annotations
 
+import math
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -24,13 +25,14 @@ class PaperRow:
     """One printed row: means over five runs, and the number printed after the ± sign.
 
     Args:
-        dataset: Our name of the data set.
+        dataset: Our name of the data set; empty where a statement is about none.
         method: Our name of the method.
-        cost: Mean acquisition cost per subject.
-        cost_spread: Its spread.
+        cost: Mean acquisition cost per subject; NaN where none is printed.
+        cost_spread: Its spread; NaN where none is printed.
         metrics: Quality by its name in `results.csv`: accuracy, or ap and roc_auc.
         spreads: The spread of each.
-        knob: What an ablation varied, for example `{"n_neighbors": 5}`; empty elsewhere.
+        knob: What an ablation varied, by the name of our option, for example `{"n_neighbors": 5}`;
+            for orders of growth, the exponents; empty elsewhere.
     """
 
     dataset: str
@@ -44,7 +46,7 @@ class PaperRow:
 
 @dataclass(frozen=True)
 class PaperTable:
-    """A table of the paper and where it is printed."""
+    """A table, figure or statement of the paper and where it is printed."""
 
     name: str
     place: str
@@ -66,11 +68,12 @@ def _tables() -> dict[str, PaperTable]:
 def _row(row: dict[str, Any]) -> PaperRow:
     known = {"dataset", "method", "cost", *METRICS}
     printed = {name: row[name] for name in METRICS if name in row}
+    cost, cost_spread = [*row.get("cost", ()), math.nan, math.nan][:2]
     return PaperRow(
-        dataset=row["dataset"],
+        dataset=row.get("dataset", ""),
         method=row["method"],
-        cost=row["cost"][0],
-        cost_spread=row["cost"][1],
+        cost=cost,
+        cost_spread=cost_spread,
         metrics={name: mean for name, (mean, _) in printed.items()},
         spreads={name: spread for name, (_, spread) in printed.items()},
         knob={key: value for key, value in row.items() if key not in known},
@@ -78,7 +81,7 @@ def _row(row: dict[str, Any]) -> PaperRow:
 
 
 def paper_tables() -> list[str]:
-    """Names of the transcribed tables."""
+    """Names of what was transcribed."""
     return list(_tables())
 
 

@@ -1,14 +1,15 @@
 """Acquisition dynamics: what is spent when, when acquiring ends, and what is acquired when.
 
 The paper's qualitative figure (section 4.6): cost per time point above, where acquiring stops
-below, and here how often each feature is acquired at each time point as a map.
+below, and at the bottom how often each feature is acquired at each time point: as a map, or as the
+paper's graph, which also shows what the same subjects acquire later.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,6 +24,14 @@ if TYPE_CHECKING:
 #: A map with more features than this shows the most often acquired ones.
 MAX_FEATURES = 12
 _MAX_TICKS = 12
+#: A graph shows the pairs that at least this share of subjects acquire, and at most so many.
+MIN_PAIR_SHARE = 0.1
+MAX_ARROWS = 30
+#: Diameter in points of a node that everybody acquires.
+_NODE = 9.0
+
+#: Slot and feature, later slot and feature, share of subjects who acquire both.
+Together = tuple[int, int, int, int, float]
 
 
 @dataclass(frozen=True)
@@ -36,6 +45,7 @@ class Dynamics:
             at slot 0, 1, ...
         acquired: `(L, M)` share of subjects who acquired each feature at each slot.
         features: `(M,)` names.
+        together: What the same subjects acquire earlier and later, most often first.
     """
 
     method: str
@@ -43,6 +53,7 @@ class Dynamics:
     stop_share: NDArray[np.float64]
     acquired: NDArray[np.float64]
     features: tuple[str, ...]
+    together: tuple[Together, ...] = ()
 
     @property
     def cost(self) -> float:
@@ -79,6 +90,7 @@ def dynamics_figure(
     axis: TimeAxis,
     *,
     beside: Sequence[Dynamics] = (),
+    bottom: Literal["map", "graph"] = "map",
     size: tuple[float, float] | None = None,
 ) -> Figure:
     """Methods side by side on equal scales: cost per time, stopping times, features over time.
@@ -87,6 +99,7 @@ def dynamics_figure(
         dynamics: One entry per method, from left to right.
         axis: How to write slots.
         beside: What other figures show; scales and features are chosen to fit them too.
+        bottom: Features over time as a map of shares, or as a graph of what is acquired together.
         size: In inches; by default as wide as the number of methods asks for.
     """
     from matplotlib.figure import Figure
@@ -94,7 +107,7 @@ def dynamics_figure(
     if not dynamics:
         raise DataError("There are no dynamics to draw.")
     n, n_rows = len(dynamics), min(len(dynamics[0].features), MAX_FEATURES)
-    heights = [1.0, 1.0, 0.25 + 0.16 * n_rows]
+    heights = [1.0, 1.0, 0.25 + (0.16 if bottom == "map" else 0.32) * n_rows]
     width = COLUMN if n == 1 else max(PAGE, 1.75 * n)
     with house_style():
         figure = Figure(figsize=size or (width, 1.2 * sum(heights) + 0.5), layout="constrained")
@@ -106,7 +119,9 @@ def dynamics_figure(
         stop = max(float(d.stop_share.max(initial=0.0)) for d in everybody) * 1.08 or 1.0
         shown = _most_acquired(everybody)
         for i, (column, entry) in enumerate(zip(panels.T, dynamics, strict=True)):
-            image = _draw_column(column, entry, axis, i, (top, stop), shown)
+            _draw_bars(column, entry, axis, i, (top, stop))
+            image = (_draw_map if bottom == "map" else _draw_graph)(column[2], entry, shown)
+            _label_slots(column[2], entry, axis, shown)
         for row in panels[:, 1:]:
             for axes in row:
                 axes.tick_params(labelleft=False, left=False)
@@ -115,21 +130,21 @@ def dynamics_figure(
             for axes in panels[2]:
                 axes.set_xlabel("")
             figure.supxlabel(f"{axis.unit} (–: never acquired)", fontsize=8)
-        figure.colorbar(
-            image, ax=panels[2, -1], label="share", ticks=[0, 1], pad=0.02, fraction=0.08
-        )
+        if image is not None:
+            figure.colorbar(
+                image, ax=panels[2, -1], label="share", ticks=[0, 1], pad=0.02, fraction=0.08
+            )
     return figure
 
 
-def _draw_column(
+def _draw_bars(
     column: NDArray[Any],
     entry: Dynamics,
     axis: TimeAxis,
     position: int,
     limits: tuple[float, float],
-    shown: list[int],
-) -> Any:
-    """The three panels of one method; returns the map, for the colour bar."""
+) -> None:
+    """Cost per time and stopping times of one method."""
     style = method_style(entry.method, position)
     slots = np.arange(len(entry.cost_per_time))
     column[0].set_title(f"{style.label}\nmean cost {axis.price(entry.cost)}", loc="left")
@@ -137,16 +152,48 @@ def _draw_column(
     column[0].set_ylim(0, limits[0])
     column[1].bar(np.arange(-1, len(slots)), entry.stop_share, color=style.color, width=0.8)
     column[1].set_ylim(0, min(1.0, limits[1]))
-    image = column[2].imshow(
-        entry.acquired.T[shown], aspect="auto", cmap="Greys", vmin=0.0, vmax=1.0
-    )
-    column[2].grid(False)
-    column[2].set_yticks(range(len(shown)), [entry.features[m] for m in shown])
+
+
+def _draw_map(axes: Axes, entry: Dynamics, shown: list[int]) -> Any:
+    """Shares as shades; returns the picture, for the colour bar."""
+    axes.grid(False)
+    return axes.imshow(entry.acquired.T[shown], aspect="auto", cmap="Greys", vmin=0.0, vmax=1.0)
+
+
+def _draw_graph(axes: Axes, entry: Dynamics, shown: list[int]) -> None:
+    """Nodes as large as they are often acquired; arrows to what the same subjects acquire later."""
+    from matplotlib.patches import FancyArrowPatch
+
+    row = {m: i for i, m in enumerate(shown)}
+    pairs = [p for p in entry.together if p[1] in row and p[3] in row and p[4] >= MIN_PAIR_SHARE]
+    for t, m, later, other, share in pairs[:MAX_ARROWS]:
+        axes.add_patch(
+            FancyArrowPatch(
+                (t, row[m]),
+                (later, row[other]),
+                arrowstyle="-|>",
+                mutation_scale=4 + 3 * share,
+                # Bent, so that arrows within a row do not hide each other.
+                connectionstyle=f"arc3,rad={-0.3 if m == other else 0.12}",
+                shrinkA=2,
+                shrinkB=1 + _NODE / 2 * float(np.sqrt(entry.acquired[later, other])),
+                linewidth=0.4 + 1.0 * share,
+                color=str(round(0.75 - 0.6 * share, 3)),
+                zorder=2,
+            )
+        )
+    t, i = np.nonzero(entry.acquired[:, shown] > 0)
+    shares = entry.acquired[t, np.array(shown)[i]]
+    axes.scatter(t, i, s=_NODE**2 * shares, color="black", linewidth=0, zorder=3)
+    axes.set_ylim(len(shown) - 0.4, -0.6)
+
+
+def _label_slots(axes: Axes, entry: Dynamics, axis: TimeAxis, shown: list[int]) -> None:
+    slots = np.arange(len(entry.cost_per_time))
+    axes.set_yticks(range(len(shown)), [entry.features[m] for m in shown])
     step = -(-len(slots) // _MAX_TICKS)
-    ticks = [-1, *slots[::step].tolist()]
-    column[2].set_xticks(ticks, ["–", *axis.labels[::step]])
-    column[2].set_xlim(-1.6, len(slots) - 0.4)
-    return image
+    axes.set_xticks([-1, *slots[::step].tolist()], ["–", *axis.labels[::step]])
+    axes.set_xlim(-1.6, len(slots) - 0.4)
 
 
 def _label(first: NDArray[Any], axis: TimeAxis) -> None:

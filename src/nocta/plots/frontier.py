@@ -75,6 +75,60 @@ def mean_curve(frontiers: Sequence[Frontier]) -> Curve:
     )
 
 
+@dataclass(frozen=True)
+class Panel:
+    """The trade-off on one data set, ready to be drawn.
+
+    Args:
+        results: Rows as in results.csv; `method`, `seed`, `cost` and the metric are used. Each
+            method is averaged over seeds and drawn with a band of one standard error. With a
+            single seed the band is what the columns `low` and `high` say, where they are given.
+            Without any, only what is published is drawn.
+        metric: What to draw over cost.
+        optimum: `(k, 2)` cost and quality of the exact optimum, where it is known.
+        paper: Published rows with columns `method`, `cost` and the metric: hollow markers.
+        title: Above the axes.
+        currency: Unit of the cost, for the axis.
+    """
+
+    results: pd.DataFrame | None
+    metric: str = "accuracy"
+    optimum: ArrayLike | None = None
+    paper: pd.DataFrame | None = None
+    title: str | None = None
+    currency: str = ""
+
+    @property
+    def methods(self) -> list[str]:
+        """Those we have results of."""
+        return [] if self.results is None else list(dict.fromkeys(self.results["method"]))
+
+    def check(self) -> None:
+        """Raise unless what is to be drawn is there."""
+        check_metric(self.metric)
+        columns = ("method", "seed", "cost", self.metric)
+        missing = [c for c in columns if self.results is not None and c not in self.results]
+        if missing:
+            raise DataError(f"The results have no column {', '.join(map(repr, missing))}.")
+
+    def draw(self, axes: Axes, known: Collection[str]) -> None:
+        """Draw everything but the legend; `known` methods have a line in it."""
+        if self.optimum is not None and self.results is not None:
+            reach = float(self.results["cost"].max())
+            _draw_optimum(axes, np.asarray(self.optimum, dtype=float), reach)
+        for i, name in enumerate(legend_order(self.methods)):
+            assert self.results is not None
+            _draw_method(axes, name, i, self.results[self.results["method"] == name], self.metric)
+        if self.paper is not None and len(self.paper):
+            _draw_paper(axes, self.paper, self.metric, known)
+        unit = f" ({self.currency})" if self.currency else ""
+        axes.set_xlabel(f"mean acquisition cost per subject{unit}")
+        axes.set_ylabel(METRIC_LABELS[self.metric])
+        axes.set_xlim(left=min(0.0, axes.get_xlim()[0]))
+        if self.title:
+            axes.set_title(self.title, loc="left")
+
+
 def frontier_figure(
     results: pd.DataFrame,
     metric: str = "accuracy",
@@ -88,41 +142,55 @@ def frontier_figure(
     """Draw the trade-off of every method in a table of results.
 
     Args:
-        results: Rows as in results.csv; `method`, `seed`, `cost` and the metric are used. Each
-            method is averaged over seeds and drawn with a band of one standard error. With a
-            single seed the band is what the columns `low` and `high` say, where they are given.
+        results: See `Panel`, as for the others.
         metric: What to draw over cost.
-        optimum: `(k, 2)` cost and quality of the exact optimum, where it is known.
-        paper: Published rows with columns `method`, `cost` and the metric: hollow markers.
+        optimum: `(k, 2)` cost and quality of the exact optimum.
+        paper: Published rows.
         title: Above the axes.
-        currency: Unit of the cost, for the axis.
+        currency: Unit of the cost.
         size: In inches.
     """
     from matplotlib.figure import Figure
 
-    check_metric(metric)
-    missing = [c for c in ("method", "seed", "cost", metric) if c not in results.columns]
-    if missing:
-        raise DataError(f"The results have no column {', '.join(map(repr, missing))}.")
+    panel = Panel(results, metric, optimum, paper, title, currency)
+    panel.check()
     with house_style():
         figure = Figure(figsize=size, layout="constrained")
-        axes = figure.subplots()
-        if optimum is not None:
-            _draw_optimum(axes, np.asarray(optimum, dtype=float), float(results["cost"].max()))
-        for i, name in enumerate(legend_order(list(dict.fromkeys(results["method"])))):
-            _draw_method(axes, name, i, results[results["method"] == name], metric)
-        if paper is not None and len(paper):
-            _draw_paper(axes, paper, metric, set(results["method"]))
-        unit = f" ({currency})" if currency else ""
-        axes.set_xlabel(f"mean acquisition cost per subject{unit}")
-        axes.set_ylabel(METRIC_LABELS[metric])
-        axes.set_xlim(left=min(0.0, axes.get_xlim()[0]))
-        if title:
-            axes.set_title(title, loc="left")
+        panel.draw(figure.subplots(), panel.methods)
         if size[0] < PAGE * 0.75:
             figure.legend(loc="outside lower center", ncols=2)
         else:
             figure.legend(loc="outside right upper")
+    return figure
+
+
+def frontier_panels(panels: Sequence[Panel]) -> Figure:
+    """Draw the trade-off on several data sets, two beside each other, with one legend.
+
+    Args:
+        panels: One per data set, row by row.
+    """
+    from matplotlib.figure import Figure
+
+    if not panels:
+        raise DataError("There is no data set to draw.")
+    for panel in panels:
+        panel.check()
+    known = {name for panel in panels for name in panel.methods}
+    n_columns = min(2, len(panels))
+    n_rows = -(-len(panels) // n_columns)
+    with house_style():
+        figure = Figure(figsize=(PAGE, 2.7 * n_rows + 0.9), layout="constrained")
+        places = figure.subplots(n_rows, n_columns, squeeze=False).ravel()
+        for axes, panel in zip(places, panels, strict=False):
+            panel.draw(axes, known)
+        for axes in places[len(panels) :]:
+            axes.set_visible(False)
+        entries: dict[str, Any] = {}
+        for axes in places[: len(panels)]:
+            handles, labels = axes.get_legend_handles_labels()
+            entries |= {k: v for k, v in zip(labels, handles, strict=True) if k not in entries}
+        figure.legend(entries.values(), entries.keys(), loc="outside lower center", ncols=4)
     return figure
 
 

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from nocta.evaluation.metrics import N_CALIBRATION_BINS
 from nocta.experiments.compare import Comparison
 from nocta.experiments.summary import cost_range, mean_and_error, wide_methods
-from nocta.plots.dynamics import Dynamics, TimeAxis
+from nocta.plots.dynamics import Dynamics, TimeAxis, Together
 from nocta.plots.style import legend_order
 
 if TYPE_CHECKING:
@@ -34,10 +34,13 @@ class ReportView:
 
     Args:
         comparison: At least one job is finished.
+        reference_cost: At which methods are set side by side; the middle of the costs they have
+            in common by default.
     """
 
-    def __init__(self, comparison: Comparison) -> None:
+    def __init__(self, comparison: Comparison, reference_cost: float | None = None) -> None:
         self.comparison = comparison
+        self._reference_cost = reference_cost
         self.cohort: dict[str, Any] = comparison.records[0]["cohort"]
         self.catalog: dict[str, Any] = self.cohort["catalog"]
         self.methods = legend_order(comparison.methods)
@@ -61,7 +64,9 @@ class ReportView:
 
     @cached_property
     def reference_cost(self) -> float:
-        """The middle of the costs that the methods have in common."""
+        """The cost at which methods are set side by side."""
+        if self._reference_cost is not None:
+            return self._reference_cost
         results = self.comparison.results
         wide = wide_methods(results, self.methods)
         shared = cost_range(results, wide or self.methods)
@@ -104,6 +109,7 @@ class ReportView:
                 stop_share=stops,
                 acquired=_mean(e["acquired"] for e in entries),
                 features=tuple(f["name"] for f in self.catalog["features"]),
+                together=_mean_pairs([e.get("together", []) for e in entries]),
             )
             if found.cost > 0:
                 out.append(found)
@@ -164,6 +170,16 @@ def _over_seeds(rows: Iterable[list[float | None]]) -> Pair:
 
 def _mean(tables: Iterable[Any]) -> NDArray[np.float64]:
     return np.asarray(np.mean([np.array(t, dtype=float) for t in tables], axis=0))
+
+
+def _mean_pairs(tables: list[list[list[float]]]) -> tuple[Together, ...]:
+    """Pairs over all seeds, most often first; one that a seed did not keep counts as none."""
+    total: dict[tuple[int, ...], float] = {}
+    for t, m, later, other, share in (pair for table in tables for pair in table):
+        key = (int(t), int(m), int(later), int(other))
+        total[key] = total.get(key, 0.0) + share / len(tables)
+    found = sorted(total.items(), key=lambda item: (-item[1], item[0]))
+    return tuple((*key, share) for key, share in found)  # type: ignore[misc]
 
 
 def _shares(counts: list[int]) -> NDArray[np.float64]:
