@@ -18,11 +18,13 @@ from nocta.evaluation.contract import check_policy, check_predictor
 from nocta.exact.task import synthetic_task
 from nocta.policies.base import Decision, Observation, Policy
 from nocta.policies.fixed import first_affordable
+from nocta.policies.one_at_a_time import affordable_slots
 from nocta.predictors.base import Predictor
 from nocta.predictors.bayes import BayesPredictor
 
 __all__ = [
     "LEAKY_POLICIES",
+    "ImpatientPolicy",
     "LeakyPolicy",
     "NonCausalPredictor",
     "OraclePredictor",
@@ -206,10 +208,39 @@ def _follow_up(
     return np.asarray((cohort.visits[rows] & later).sum(axis=1) > 1)
 
 
+class ImpatientPolicy(Policy):
+    """Adds the last feature to a visit where the first, ordered there a moment ago, is high.
+
+    It acts within visits, and looks the pending value up in the cohort it should not have.
+    """
+
+    acts_within_visit = True
+
+    def __init__(self, cohort: Cohort) -> None:
+        self.cohort = cohort
+        self.predictor = RunningMeanPredictor(cohort.n_classes)
+
+    def decide(self, observation: Observation) -> Decision:
+        n, width = len(observation), observation.catalog.n_features
+        value = self.cohort.values[observation.rows, np.maximum(observation.time, 0), 0]
+        high = value > np.nanmedian(self.cohort.values[..., 0])
+        last = np.broadcast_to(np.arange(width) == width - 1, (n, width))
+        added = affordable_slots(observation)[np.arange(n), observation.time] & last
+        added &= (high & observation.waiting)[:, None]
+        later = affordable_slots(observation) & (np.arange(width) == 0)
+        step = Decision.from_plans(later & ~observation.waiting[:, None, None])
+        stays = observation.waiting
+        return Decision(
+            np.where(stays, observation.time, step.time),
+            np.where(stays[:, None], added, step.features),
+        )
+
+
 #: For each kind of leak, a policy built with the cohort it is rolled out on.
 LEAKY_POLICIES: dict[str, Callable[[Cohort], Policy]] = {
     "value": lambda cohort: LeakyPolicy(cohort, _hidden_value),
     "future": lambda cohort: LeakyPolicy(cohort, _next_value),
     "label": lambda cohort: LeakyPolicy(cohort, _label),
     "availability": lambda cohort: LeakyPolicy(cohort, _follow_up),
+    "result": ImpatientPolicy,
 }

@@ -59,6 +59,7 @@ def test_a_comparison_from_end_to_end(tmp_path: Path) -> None:
         (["--methods", "statik"], "There is no method 'statik'. Did you mean 'static'?"),
         (["--methods", "static", "--preset", "best"], "use 'default' or 'paper'"),
         (["--methods", "static", "--availability", "no"], "use 'on-arrival' or 'known'"),
+        (["--methods", "static", "--results", "no"], "use 'after-visit' or 'at-once'"),
         (["--methods", "static", "--budgets", "a,b"], "is not a list of numbers"),
         (["--methods", "static", "--budgets=-1"], "use numbers of at least 0"),
         (["--methods", "static", "--split-column", "set"], "has no split of its own"),

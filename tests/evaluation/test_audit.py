@@ -15,6 +15,7 @@ from nocta.evaluation.rollout import Environment
 from nocta.exceptions import LeakageError, PlanError
 from nocta.policies.base import Decision, Policy
 from nocta.policies.fixed import FixedPlanPolicy, RandomPolicy
+from nocta.policies.one_at_a_time import acquire_slot, affordable_slots
 from nocta.testing import (
     LEAKY_POLICIES,
     NonCausalPredictor,
@@ -27,6 +28,7 @@ DEPENDS_ON = {
     "future": "a value of a later time",
     "label": "a label",
     "availability": "which later values, visits or labels exist",
+    "result": "a result that is not back before the visit is over",
 }
 
 
@@ -56,10 +58,26 @@ def test_each_kind_of_leak_is_caught_by_name(cohort, kind):
         audit_factory(LEAKY_POLICIES[kind], cohort, Terms())
 
 
-@pytest.mark.parametrize("kind", ["value", "future", "label"])
+@pytest.mark.parametrize("kind", ["value", "future", "label", "result"])
 def test_leaks_are_caught_when_availability_is_known(cohort, kind):
     with pytest.raises(LeakageError, match=DEPENDS_ON[kind]):
         audit_factory(LEAKY_POLICIES[kind], cohort, Terms(availability="known"))
+
+
+def test_results_shown_at_once_are_no_leak(cohort):
+    policy = ReadsWhatItOrdered(RunningMeanPredictor(2))
+    report = audit(policy, cohort, results="at-once")
+    assert report.results == "at-once"
+    assert "result" not in report.kinds
+    assert "result" in audit(policy, cohort).kinds
+
+
+def test_an_environment_that_shows_pending_results_is_caught(cohort, monkeypatch):
+    policy = ReadsWhatItOrdered(RunningMeanPredictor(2))
+    nothing = property(lambda self: np.zeros_like(self._requested))
+    monkeypatch.setattr(Environment, "_pending", nothing)
+    with pytest.raises(PlanError, match="shown before its visit was over"):
+        audit(policy, cohort)
 
 
 @pytest.mark.parametrize("kind", LEAKY_POLICIES)
@@ -73,6 +91,26 @@ def test_a_non_causal_predictor_is_caught(cohort):
     policy = FixedPlanPolicy(cohort.catalog.open_slots, NonCausalPredictor(2))
     with pytest.raises(LeakageError, match=r"its prediction .* depends on a value of a later time"):
         audit(policy, cohort)
+
+
+class ReadsWhatItOrdered(Policy):
+    """Orders blood, and a scan where the blood, as far as it is shown, is high."""
+
+    acts_within_visit = True
+
+    def __init__(self, predictor):
+        self.predictor = predictor
+
+    def decide(self, observation):
+        n = np.arange(len(observation))
+        blood = observation.history.values[n, observation.time, 0]
+        scan = (
+            (blood > 0)
+            & observation.visiting
+            & affordable_slots(observation)[n, observation.time, 1]
+        )
+        later = np.where(observation.time < 3, 2 * observation.time + 2, -1)
+        return acquire_slot(np.where(scan, 2 * observation.time + 1, later), observation)
 
 
 class CountsLater(RunningMeanPredictor):

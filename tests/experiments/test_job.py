@@ -103,6 +103,14 @@ def test_the_availability_rule_reaches_the_method(small_setup: Setup) -> None:
     assert build_method(small_setup, Job("fake-honest", 0)).availability == "on-arrival"
 
 
+def test_the_rule_of_results_reaches_method_roll_out_and_audit(small_setup: Setup) -> None:
+    setup = replace(small_setup, results="at-once")
+    method = build_method(setup, Job("fake-honest", 0))
+    assert method.results == "at-once"
+    record = run_job(setup, Job("fake-honest", 0))
+    assert record["audit"]["results"] == "at-once"
+
+
 def test_an_unknown_option_is_refused_with_a_hint(small_setup: Setup) -> None:
     with pytest.raises(ConfigError, match=r"no option 'n_visit'.*Did you mean 'n_visits'"):
         build_method(small_setup, Job("fake-honest", 0, {"n_visit": 4}))

@@ -90,6 +90,7 @@ def test_data_without_parts_of_their_own_are_refused() -> None:
     [
         ("preset", "papper", "use 'default' or 'paper'"),
         ("availability", "always", "use 'on-arrival' or 'known'"),
+        ("results", "soon", "use 'after-visit' or 'at-once'"),
         ("n_points", 0, "at least one operating point"),
         ("cost_weights", (-1.0,), "at least 0"),
         ("budgets", (float("nan"),), "at least 0"),
@@ -108,6 +109,15 @@ def test_differences_are_told_in_words() -> None:
     assert one.differences(other.to_dict()) == [
         "data is 'pbc-stage' there and 'synthetic' here",
         "n_points is 5 there and 10 here",
+    ]
+
+
+def test_another_rule_of_results_is_another_setup() -> None:
+    older = Setup(DataSource("synthetic")).to_dict()
+    del older["results"]
+    assert Setup(DataSource("synthetic")).differences(older) == []
+    assert Setup(DataSource("synthetic"), results="at-once").differences(older) == [
+        "results is 'after-visit' there and 'at-once' here"
     ]
 
 

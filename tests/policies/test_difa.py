@@ -10,10 +10,10 @@ import pytest
 import torch
 
 from nocta.cohort.cohort import Cohort
-from nocta.evaluation.rollout import rollout
+from nocta.evaluation.rollout import Results, rollout
 from nocta.policies import difa
 from nocta.policies.difa import Difa, DifaOptions
-from nocta.policies.difa_episodes import Subjects
+from nocta.policies.difa_episodes import Subjects, _Run
 from nocta.policies.difa_model import DifaModel, DifaPolicy
 from nocta.predictors.training import TrainingConfig
 from nocta.testing import check_policy, tiny_cohort, tiny_counter_cohort
@@ -60,7 +60,8 @@ def test_several_features_may_be_acquired_at_one_visit(
 
 def test_a_high_cost_weight_acquires_less() -> None:
     train, val = tiny_counter_cohort(300).split((0.7, 0.3))
-    method = Difa(OPTIONS, grid=[0.0, 5.0]).fit(train, val, seed=0)
+    options = replace(OPTIONS, epochs=30)
+    method = Difa(options, grid=[0.0, 5.0]).fit(train, val, seed=0)
     assert method.costs_[5.0] < method.costs_[0.0]
 
 
@@ -78,8 +79,11 @@ def test_simulated_charges_are_those_of_the_catalog(subjects: Subjects) -> None:
     np.testing.assert_allclose(episode.cost[-1].detach(), expected, rtol=1e-5)
 
 
-def test_an_episode_acquires_in_the_order_of_time_and_nothing_twice(subjects: Subjects) -> None:
-    episode = subjects.episode(np.arange(20), 200, temperature=1.0)
+def test_an_episode_acquires_in_the_order_of_time_and_nothing_twice(
+    subjects: Subjects, clinic: tuple[Difa, list[Cohort]]
+) -> None:
+    one_by_one = Subjects(subjects.model, clinic[1][0], results="at-once")
+    episode = one_by_one.episode(np.arange(20), 200, temperature=1.0)
     added = episode.requested.detach().diff(dim=0).round()
     assert bool(((added == 0) | (added == 1)).all())
     assert bool((added.sum(dim=(2, 3)) <= 1).all())
@@ -126,7 +130,7 @@ def test_what_is_known_to_be_missing_is_not_asked_for_in_training(
     clinic: tuple[Difa, list[Cohort]], subjects: Subjects
 ) -> None:
     _, parts = clinic
-    known = Subjects(subjects.model, parts[0], known=True)
+    known = Subjects(subjects.model, parts[0], availability="known")
     rows = np.arange(40)
     asked = known.episode(rows, 200, temperature=1.0).requested[-1] > 0.5
     assert not bool((asked & ~known.recorded[rows]).any())
@@ -151,16 +155,39 @@ def test_a_rehearsal_is_shorter() -> None:
     assert DifaModel is type(method.policy(method.settings(val, 1)[0]).model)
 
 
-def test_one_slot_per_visit_where_results_may_not_be_seen_first(
-    subjects: Subjects, clinic: tuple[Difa, list[Cohort]]
+def test_a_step_is_a_visit_where_results_come_after_it(subjects: Subjects) -> None:
+    episode = subjects.episode(np.arange(20), 200, temperature=1.0)
+    added = episode.requested.detach().diff(dim=0).round()
+    n_visits = added.any(dim=3).sum(dim=2)
+    assert int(n_visits.max()) == 1
+    assert float(added.sum(dim=(2, 3)).max()) == 2
+
+
+def test_pending_values_do_not_reach_the_policy_in_training(subjects: Subjects) -> None:
+    def logits(run: _Run) -> torch.Tensor:
+        first = torch.zeros(10, 8)
+        first[:, 0] = 1
+        run.acquire(rows, first)
+        return run.logits(rows, under_way=True)
+
+    rows = torch.arange(10)
+    run, other = (_Run(subjects, np.arange(10), 200, None) for _ in range(2))
+    other.slots = other.slots.flip(0)
+    other.context = run.context
+    torch.testing.assert_close(logits(run), logits(other))
+    assert not torch.allclose(run.logits(rows), other.logits(rows))
+
+
+@pytest.mark.parametrize("results", ["after-visit", "at-once"])
+def test_training_and_roll_outs_follow_the_same_rule(
+    clinic: tuple[Difa, list[Cohort]], subjects: Subjects, results: Results
 ) -> None:
     _, parts = clinic
-    policy = DifaPolicy(subjects.model, 200, within_visit=False)
-    check_policy(lambda _: policy, parts[2], n_cuts=2, n_alone=2, budget_shares=(None,))
-    assert rollout(policy, parts[2]).history.requested.sum(axis=2).max() == 1
-    strict = Subjects(subjects.model, parts[0], within_visit=False)
-    asked = strict.episode(np.arange(20), 200, temperature=1.0).requested[-1] > 0.5
-    assert int(asked.sum(dim=2).max()) == 1
+    same = Subjects(subjects.model, parts[2], results=results)
+    policy = DifaPolicy(subjects.model, 200)
+    simulated = same.episode(np.arange(len(parts[2])), 200).requested[-1] > 0.5
+    found = rollout(policy, parts[2], results=results).history.requested
+    assert np.array_equal(simulated.numpy(), found)
 
 
 def test_options_are_given_by_name() -> None:

@@ -8,16 +8,16 @@ import numpy as np
 import pytest
 import torch
 
-from nocta.cohort.catalog import Catalog, Feature
 from nocta.cohort.cohort import Cohort
 from nocta.cohort.history import History
 from nocta.evaluation.rollout import rollout
 from nocta.exceptions import ConfigError, NotFittedError
 from nocta.policies.base import Observation
 from nocta.policies.dime import Dime, DimePolicy
-from nocta.policies.dime_training import ValueNet, earliest, prices_due
+from nocta.policies.dime_training import Episodes, Rules, ValueNet, earliest
 from nocta.policies.fixed import RandomPolicy
 from nocta.predictors.cross_fitted import CrossFittedPredictor
+from nocta.predictors.encoding import EncodedCohort, InputEncoder
 from nocta.predictors.fitting import fit_predictor
 from nocta.testing import check_policy, tiny_cohort, tiny_counter_cohort
 
@@ -25,7 +25,6 @@ Parts = list[Cohort]
 VARIANTS: list[dict[str, Any]] = [
     {},
     {"order": "value"},
-    {"within_visit": False},
     {"stop": "budget"},
     {"stop": "confidence"},
 ]
@@ -59,7 +58,7 @@ class Ranking(ValueNet):
         torch.nn.Module.__init__(self)
         self.drops = torch.tensor(drops)
 
-    def forward(self, inputs: torch.Tensor, clock: Any) -> torch.Tensor:
+    def forward(self, inputs: torch.Tensor, clock: Any, pending: Any) -> torch.Tensor:
         return self.drops.expand(len(inputs), *self.drops.shape)
 
 
@@ -88,16 +87,13 @@ def test_one_fit_gives_settings_from_cheap_to_dear(
     assert costs == sorted(costs)
 
 
-@pytest.mark.parametrize("stop", ["threshold", "confidence"])
-def test_costs_along_one_roll_out_are_those_of_every_limit(
-    stop: Any, clinic: Parts, predictor: CrossFittedPredictor
+def test_nothing_is_acquired_at_the_highest_limit(
+    clinic: Parts, predictor: CrossFittedPredictor
 ) -> None:
-    method = fitted(clinic, predictor, order="value", stop=stop)
-    scores = method._stop_scores(clinic[1])
-    for limit in np.quantile(scores[np.isfinite(scores)], (0.2, 0.5, 0.8)):
-        told = clinic[1].catalog.cost_of((scores > limit) & clinic[1].recorded).mean()
-        setting = {stop: float(limit if stop == "threshold" else 1 - limit)}
-        assert rollout(method.policy(setting), clinic[1]).cost == pytest.approx(told, rel=0.02)
+    method = fitted(clinic, predictor)
+    high = method._highest_limit(clinic[1])
+    assert rollout(method.policy({"threshold": high}), clinic[1]).cost == 0.0
+    assert rollout(method.policy({"threshold": 0.99 * high}), clinic[1]).cost > 0.0
 
 
 def test_it_learns_to_beat_random_at_equal_cost(
@@ -149,13 +145,50 @@ def test_time_order_takes_all_that_is_worth_it(clinic: Parts) -> None:
     assert asked[0].tolist() == [[1, 1], [1, 0], [1, 1], [1, 0]]
 
 
-def test_a_whole_visit_at_once_is_one_decision(clinic: Parts) -> None:
-    one_by_one, at_once = (
-        rollout(ranked(clinic, DROPS, 0.05, order="time", within_visit=w), clinic[2])
-        for w in (True, False)
-    )
-    assert np.array_equal(one_by_one.history.requested, at_once.history.requested)
-    assert at_once.n_decisions[0] < one_by_one.n_decisions[0]
+@pytest.mark.parametrize("order", ["time", "value"])
+def test_a_visit_is_ended_before_the_next_decision(clinic: Parts, order: Any) -> None:
+    policy = ranked(clinic, DROPS, 0.05, order=order)
+    after, at_once = (rollout(policy, clinic[2], results=r) for r in ("after-visit", "at-once"))
+    assert np.array_equal(after.history.requested, at_once.history.requested)
+    n_visits = after.history.requested[0].any(axis=1).sum()
+    assert after.n_decisions[0] == at_once.n_decisions[0] - 1 + n_visits
+
+
+def test_pending_orders_reach_the_value_network_without_their_values(clinic: Parts) -> None:
+    train = clinic[0]
+    data = EncodedCohort(InputEncoder().fit(train), train)
+    seen: list[tuple[torch.Tensor, Any]] = []
+
+    class Spy(Ranking):
+        def forward(self, inputs: torch.Tensor, clock: Any, pending: Any) -> torch.Tensor:
+            seen.append((inputs, pending))
+            return super().forward(inputs, clock, pending)
+
+    for results in ("after-visit", "at-once"):
+        rules = Rules(results=results)  # type: ignore[arg-type]
+        episodes = Episodes(data, train.catalog, np.arange(4), np.zeros(4), rules)
+        episodes.act(np.full(4, 2), np.ones(4, dtype=bool))  # blood at the second visit
+        episodes.values(Spy(DROPS))
+    (hidden, pending), (shown, nothing) = seen
+    known = data.inputs(np.arange(4), episodes.requested)
+    assert torch.equal(shown, known)
+    assert not torch.equal(hidden, known)
+    assert pending.sum(axis=(1, 2)).tolist() == [1] * 4
+    assert not nothing.any()
+
+
+def test_training_waits_for_results_before_it_moves_on(clinic: Parts) -> None:
+    train = clinic[0]
+    data = EncodedCohort(InputEncoder().fit(train), train)
+    episodes = Episodes(data, train.catalog, np.arange(2), np.zeros(2), Rules())
+    everybody = np.ones(2, dtype=bool)
+    episodes.act(np.array([0, 0]), everybody)
+    episodes.act(np.array([1, 4]), everybody)  # one adds to the visit, one wants to leave
+    assert episodes.requested.sum(axis=(1, 2)).tolist() == [2, 1]
+    assert episodes.pending.sum(axis=(1, 2)).tolist() == [2, 0]
+    assert not episodes.open_slots[1, 0].any()
+    episodes.act(np.array([4, 4]), everybody)
+    assert episodes.clock.tolist() == [0, 2]
 
 
 def test_a_slot_the_budget_does_not_allow_is_passed_over(clinic: Parts) -> None:
@@ -171,27 +204,6 @@ def test_confident_predictions_stop(clinic: Parts, predictor: CrossFittedPredict
     assert rollout(method.policy({"confidence": 1.0}), clinic[2]).cost > 0.0
 
 
-def test_fees_are_due_once_per_visit() -> None:
-    catalog = Catalog(
-        features=(
-            Feature("a", ("a",), 1.0, group="g"),
-            Feature("b", ("b",), 2.0, group="g"),
-            Feature("c", ("c",), 4.0),
-        ),
-        n_times=2,
-        group_fees={"g": 10.0},
-        visit_fee=100.0,
-    )
-    acquired = np.zeros((1, 2, 3), dtype=bool)
-    acquired[0, 0, 0] = True
-    due = prices_due(catalog, acquired)[0]
-    assert due.tolist() == [[1.0, 2.0, 4.0], [111.0, 112.0, 104.0]]
-    for m in (1, 2):
-        more = acquired.copy()
-        more[0, 0, m] = True
-        assert due[0, m] == catalog.cost_of(more)[0] - catalog.cost_of(acquired)[0]
-
-
 def test_earliest_is_the_best_of_the_first_eligible_visit() -> None:
     ratios = np.array([[[9.0, 1.0], [2.0, 3.0]]])
     assert earliest(ratios, np.array([[[False, False], [True, True]]])).tolist() == [3]
@@ -203,7 +215,8 @@ def test_before_the_first_visit_is_as_at_it_with_nothing_known(clinic: Parts) ->
     encoder = predictor.members[0].encoder_
     net = ValueNet(encoder.slot_width, encoder.width - encoder.slot_width - 4, (4, 2), 8, 0.0)
     inputs = encoder.encode(History.empty(clinic[2].catalog, clinic[2].context))
-    start, first, later = (net(inputs, np.full(len(inputs), t)) for t in (-1, 0, 1))
+    nothing = np.zeros((len(inputs), 4, 2), dtype=bool)
+    start, first, later = (net(inputs, np.full(len(inputs), t), nothing) for t in (-1, 0, 1))
     assert torch.equal(start, first)
     assert not torch.equal(first, later)
 

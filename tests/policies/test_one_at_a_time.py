@@ -21,6 +21,7 @@ def observation(cohort: Cohort, requested: np.ndarray, time: int, left: float) -
         remaining=np.full(n, left),
         catalog=cohort.catalog,
         rows=np.arange(n),
+        visiting=np.full(n, time >= 0),
     )
 
 
@@ -47,12 +48,25 @@ def test_the_current_visit_stays_open_and_earlier_ones_are_closed() -> None:
     assert found[:, 2:].all()
 
 
-def test_the_current_visit_can_be_closed() -> None:
+def test_a_visit_that_is_over_is_closed() -> None:
     cohort = tiny_cohort(6)
     nothing = np.zeros(cohort.recorded.shape, dtype=bool)
-    found = affordable_slots(observation(cohort, nothing, 1, np.inf), within_visit=False)
+    over = replace(observation(cohort, nothing, 1, np.inf), visiting=np.zeros(6, dtype=bool))
+    found = affordable_slots(over)
     assert not found[:, :2].any()
     assert found[:, 2:].all()
+
+
+def test_pending_orders_are_closed_and_their_fees_are_due() -> None:
+    cohort = tiny_cohort(6)
+    nothing = np.zeros(cohort.recorded.shape, dtype=bool)
+    pending = nothing.copy()
+    pending[:, 1, 0] = True  # blood, with the fee of the draw
+    seen = replace(observation(cohort, nothing, time=1, left=3.0), pending=pending)
+    assert seen.requested[:, 1, 0].all()
+    assert not affordable_slots(seen)[:, 1, 0].any()
+    assert affordable_slots(seen)[:, 1, 1].all()
+    assert not slot_prices(cohort.catalog, seen.committed)[:, 1, 0].max() > 1.0
 
 
 def test_what_is_too_dear_is_not_offered() -> None:
@@ -72,6 +86,19 @@ def test_known_gaps_are_not_offered() -> None:
 
 
 def test_a_position_becomes_a_decision_and_a_negative_one_stops() -> None:
-    decision = acquire_slot(np.array([5, -1]), tiny_cohort(2).catalog)
+    cohort = tiny_cohort(2)
+    start = observation(cohort, np.zeros(cohort.recorded.shape, dtype=bool), -1, np.inf)
+    decision = acquire_slot(np.array([5, -1]), start)
     assert decision.time.tolist() == [2, -1]
     assert decision.features.tolist() == [[False, True], [False, False]]
+
+
+def test_nobody_leaves_or_stops_before_pending_results_are_seen() -> None:
+    cohort = tiny_cohort(3)
+    nothing = np.zeros(cohort.recorded.shape, dtype=bool)
+    pending = nothing.copy()
+    pending[:, 1, 0] = True
+    waiting = replace(observation(cohort, nothing, time=1, left=9.0), pending=pending)
+    decision = acquire_slot(np.array([3, 4, -1]), waiting)
+    assert decision.time.tolist() == [1, 1, 1]
+    assert decision.features.tolist() == [[False, True], [False, False], [False, False]]

@@ -163,6 +163,20 @@ def test_the_paper_rule_of_availability_is_pointed_out(comparison: Comparison) -
     assert "knew beforehand" not in render(comparison)
 
 
+def test_results_seen_within_a_visit_are_pointed_out(comparison: Comparison) -> None:
+    records = deepcopy(comparison.records)
+    for record in records:
+        if record["job"]["label"] == "random":
+            record["job"]["method"] = "dime"
+    setup = replace(comparison.setup, results="at-once")
+    text = render(replace(comparison, records=records, setup=setup))
+    assert "random saw each result before asking for the next" in text
+    assert "so does the optimum: it does not bound random." in text
+    assert "--results at-once" in text
+    assert "saw each result" not in render(replace(comparison, setup=setup))
+    assert "saw each result" not in render(replace(comparison, records=records))
+
+
 def test_methods_without_common_costs_still_give_a_report(comparison: Comparison) -> None:
     only = [record for record in comparison.records if record["job"]["label"] == "nothing"]
     text = render(replace(comparison, records=only))

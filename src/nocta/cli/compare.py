@@ -88,6 +88,14 @@ def compare(
             help="`on-arrival`, or `known`: the paper's rule, missing slots known beforehand.",
         ),
     ] = "on-arrival",
+    results: Annotated[
+        str,
+        typer.Option(
+            "--results",
+            help="When a visit's results are shown: `after-visit`, or `at-once` to methods that "
+            "acquire one feature after the other (dime, difa).",
+        ),
+    ] = "after-visit",
     predictor: Annotated[
         str,
         typer.Option(
@@ -153,6 +161,7 @@ def compare(
         source=source,
         preset=preset,  # type: ignore[arg-type]  # checked by Setup, as are the others
         availability=availability,  # type: ignore[arg-type]
+        results=results,  # type: ignore[arg-type]
         n_points=points,
         cost_weights=parse_numbers("--cost-weights", cost_weights),
         budgets=parse_numbers("--budgets", budgets),

@@ -21,9 +21,9 @@ from nocta.cohort.history import History
 from nocta.evaluation.custody import held_data
 from nocta.evaluation.perturb import CHANGES, KINDS, Kind, perturb
 from nocta.evaluation.replay import Recording, Terms, record, replay, same_rows
-from nocta.evaluation.rollout import Availability
+from nocta.evaluation.rollout import Availability, Results
 from nocta.exceptions import LeakageError, PlanError
-from nocta.policies.base import Policy
+from nocta.policies.base import Observation, Policy
 
 MakePolicy = Callable[[Cohort], Policy]
 _TOLERANCE = 1e-6
@@ -36,6 +36,7 @@ class AuditReport:
     Args:
         policy: Class of the policy.
         availability: The rule it was rolled out under.
+        results: When a visit's results were shown.
         n_subjects: How many subjects took part.
         n_decisions: Decisions that were taken again in changed worlds, all identical.
         n_predictions: (subject, time) predictions that were made again, all identical.
@@ -46,6 +47,7 @@ class AuditReport:
 
     policy: str
     availability: str
+    results: str
     n_subjects: int
     n_decisions: int
     n_predictions: int
@@ -57,7 +59,7 @@ class AuditReport:
         return (
             f"No leak found in {self.policy}: {self.n_decisions} decisions and "
             f"{self.n_predictions} predictions of {self.n_subjects} subjects did not change with "
-            f"{', '.join(self.kinds)} ({self.availability})."
+            f"{', '.join(self.kinds)} ({self.availability}, {self.results})."
         )
 
     def to_dict(self) -> dict[str, Any]:
@@ -74,6 +76,7 @@ def audit(
     budget: float | NDArray[np.float64] | None = None,
     availability: Availability = "on-arrival",
     charge_missing: bool = False,
+    results: Results = "after-visit",
     n_cuts: int = 64,
 ) -> AuditReport:
     """Verify on a sample of `cohort` that `policy` neither peeks nor breaks a rule.
@@ -83,9 +86,10 @@ def audit(
         cohort: The subjects of a published result, such as a test split.
         n_subjects: Size of the sample.
         seed: Decides the sample, the changes, and the policy's own randomness.
-        budget: As in the roll-out to be published; so are `availability` and `charge_missing`.
+        budget: As in the roll-out to be published, and so are the next three.
         availability: See `nocta.evaluation.rollout`.
         charge_missing: See `nocta.evaluation.rollout`.
+        results: See `nocta.evaluation.rollout`.
         n_cuts: At how many slots the future is cut off: every one, up to so many.
 
     Raises:
@@ -112,7 +116,7 @@ def audit(
         rng = np.random.default_rng(seed)
         rows = np.sort(rng.choice(len(cohort), size=n_subjects, replace=False))
     limit = budget if budget is None or np.ndim(budget) == 0 else np.asarray(budget)[rows]
-    terms = Terms(limit, availability, charge_missing)
+    terms = Terms(limit, availability, charge_missing, results)
     return audit_factory(lambda _: policy, cohort.subset(rows), terms, seed=seed, n_cuts=n_cuts)
 
 
@@ -125,7 +129,7 @@ def audit_factory(
         make_policy: Builds the policy for the cohort that will be rolled out. An honest policy
             ignores the argument; one that looks things up in it is found out.
         cohort: The real world, all of it.
-        terms: Budget and availability rule.
+        terms: Budget and rules.
         seed: Decides the changes and the policy's own randomness.
         n_cuts: At how many slots the future is cut off: every one, up to so many.
     """
@@ -140,21 +144,35 @@ def audit_factory(
         world = _World(make_policy, cohort, recording, cut, seed)
         leak, compared = world.visit(kinds)
         if leak:
-            alone = next((k for k in kinds if world.visit([k])[0]), None)
-            raise LeakageError(_message(_name(policy), leak, CHANGES[alone] if alone else None))
+            raise LeakageError(_message(_name(policy), str(leak), world.cause(leak, kinds)))
         n_decisions += compared
         n_predictions += len(cohort) * (cut + 1)
         _check_causal(policy, recording, cut)
+    waited = any(observation.waiting.any() for observation, _ in recording.rounds)
     return AuditReport(
         policy=_name(policy),
         availability=terms.availability,
+        results=terms.results,
         n_subjects=len(cohort),
         n_decisions=n_decisions,
         n_predictions=n_predictions,
-        kinds=kinds,
+        kinds=(*kinds, "result") if waited else kinds,
         cuts=tuple(cuts),
         seconds=clock.perf_counter() - started,
     )
+
+
+@dataclass(frozen=True)
+class _Leak:
+    """What differed in a changed world, for whom, when, and whether results were pending."""
+
+    what: str
+    subject: str
+    time: int
+    waiting: bool = False
+
+    def __str__(self) -> str:
+        return f"{self.what} for subject '{self.subject}' at time {self.time}"
 
 
 @dataclass(frozen=True)
@@ -165,8 +183,14 @@ class _World:
     cut: int
     seed: int
 
-    def visit(self, kinds: Collection[Kind]) -> tuple[str, int]:
-        """The first thing that differs in a changed world (or nothing), and decisions compared."""
+    def cause(self, leak: _Leak, kinds: Collection[Kind]) -> str:
+        """Which change alone is enough to see a leak, in words."""
+        tried: list[Kind] = ["result", *kinds] if leak.waiting else list(kinds)
+        alone = next((kind for kind in tried if self.visit([kind])[0]), None)
+        return CHANGES[alone] if alone else "several things together that it cannot know"
+
+    def visit(self, kinds: Collection[Kind]) -> tuple[_Leak | None, int]:
+        """The first thing that differs in a changed world, if any, and decisions compared."""
         rng = np.random.default_rng([self.seed, self.cut + 1])
         world = perturb(self.cohort, kinds, self.recording.requested, self.cut, rng)
         policy = self.make_policy(world)
@@ -178,26 +202,24 @@ class _World:
             ):
                 if changed.any():
                     i = int(changed.argmax())
-                    return self._where(what, step.seen.rows[i], step.seen.time[i]), n_compared
+                    seen = step.observation
+                    subject = str(self.cohort.subjects[seen.rows[i]])
+                    leak = _Leak(what, subject, int(seen.time[i]), bool(seen.waiting[i]))
+                    return leak, n_compared
             n_compared += int(step.early.sum())
         return self._prediction(policy, world), n_compared
 
-    def _prediction(self, policy: Policy, world: Cohort) -> str:
+    def _prediction(self, policy: Policy, world: Cohort) -> _Leak | None:
         before = self.recording.rollout.probabilities
         now = policy.predict_proba(History.of(world, self.recording.requested))
         for t in range(self.cut + 1):
             same = same_rows(before[:, t], now[:, t])
             if not same.all():
-                return self._where("its prediction", int(same.argmin()), t)
-        return ""
-
-    def _where(self, what: str, row: int, time: int) -> str:
-        subject = self.cohort.subjects[row]
-        return f"{what} for subject '{subject}' at time {time}"
+                return _Leak("its prediction", str(self.cohort.subjects[same.argmin()]), t)
+        return None
 
 
-def _message(name: str, leak: str, change: str | None) -> str:
-    change = change or "several things together that it cannot know"
+def _message(name: str, leak: str, change: str) -> str:
     return (
         f"{name} leaks: {leak} depends on {change}. A decision may use nothing but its "
         f"Observation, and a prediction nothing acquired after its time."
@@ -220,19 +242,25 @@ def _check_causal(policy: Policy, recording: Recording, cut: int) -> None:
 
 
 def check_rules(recording: Recording, cohort: Cohort) -> None:
-    """Time moves forward, nothing closed or twice, never over budget: judged from the records."""
+    """Time moves forward, nothing closed, twice or over budget, no result before its visit is over.
+
+    Judged from the records, not from what the environment says.
+    """
     time = np.full(len(cohort), -1)
+    visiting = np.zeros(len(cohort), dtype=bool)
     asked = np.zeros(cohort.recorded.shape, dtype=bool)
     for observation, decision in recording.rounds:
+        if recording.terms.results == "after-visit":
+            _check_hidden(observation, time, visiting)
         go = ~decision.stop
         rows, target = observation.rows[go], decision.time[go]
-        earliest = time[rows] if recording.within_visit else time[rows] + 1
-        if (target < earliest).any():
+        if (target < time[rows] + ~visiting[rows]).any():
             raise PlanError("A decision went back in time and was not stopped.")
         wanted = decision.features[go]
         if (wanted & (asked[rows, target] | ~cohort.catalog.open_slots[target])).any():
             raise PlanError("Something closed, or acquired before, was acquired.")
         asked[rows, target] |= wanted
+        visiting[rows] = recording.within_visit & (wanted.any(axis=1) | (target > time[rows]))
         time[rows] = target
     paid = asked if recording.terms.charge_missing else asked & cohort.recorded
     due = cohort.catalog.cost_of(paid)
@@ -241,6 +269,16 @@ def check_rules(recording: Recording, cohort: Cohort) -> None:
     limit = np.inf if recording.terms.budget is None else recording.terms.budget
     if (due > np.asarray(limit) + _TOLERANCE).any():
         raise PlanError(f"A budget of {limit} was exceeded: {due.max():g} was charged.")
+
+
+def _check_hidden(
+    observation: Observation, time: NDArray[np.int64], visiting: NDArray[np.bool_]
+) -> None:
+    """Nothing of a visit that is not over is shown."""
+    there = np.flatnonzero(visiting[observation.rows])
+    now, history = time[observation.rows[there]], observation.history
+    if history.requested[there, now].any() or not np.isnan(history.values[there, now]).all():
+        raise PlanError("A result was shown before its visit was over.")
 
 
 def _cuts(n_times: int, n_cuts: int) -> list[int]:

@@ -10,6 +10,7 @@ import tempfile
 from collections.abc import Sequence
 from copy import deepcopy
 from dataclasses import replace
+from itertools import product
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -21,7 +22,7 @@ from nocta.cohort.history import History
 from nocta.evaluation.audit import MakePolicy, audit_factory
 from nocta.evaluation.perturb import Kind, perturb
 from nocta.evaluation.replay import Recording, Terms, record, same_rows
-from nocta.evaluation.rollout import Availability
+from nocta.evaluation.rollout import Availability, Results
 from nocta.exceptions import LeakageError
 from nocta.policies.base import Policy
 from nocta.predictors.base import Predictor
@@ -36,15 +37,16 @@ def check_policy(
     *,
     budget_shares: Sequence[float | None] = (None, 0.4, 0.0),
     availabilities: Sequence[Availability] = ("on-arrival", "known"),
+    results: Sequence[Results] = ("after-visit", "at-once"),
     seed: int = 0,
     n_cuts: int = 64,
     n_alone: int = 6,
 ) -> None:
     """Verify the invariants of `docs/explanation/leakage.md` for one policy.
 
-    Nothing that was not acquired, lies ahead, or is a label changes a decision or a prediction,
-    to the bit; time moves forward, nothing twice, never over a budget; same seed, same result;
-    a subject alone is decided for as in the batch; saving and loading change nothing.
+    Nothing that was not acquired, is pending, lies ahead, or is a label changes a decision or a
+    prediction, to the bit; time moves forward, nothing twice, never over a budget; same seed,
+    same result; a subject alone is decided for as in the batch; saving and loading change nothing.
 
     Args:
         make_policy: Builds the policy for the cohort that will be rolled out. A fitted policy
@@ -53,6 +55,8 @@ def check_policy(
         budget_shares: Hard budgets to try, as a share of the price of everything; `None` for no
             limit.
         availabilities: Rules to try.
+        results: When results are shown; one rule is as good as another, and the first is taken,
+            where the policy does not act within visits.
         seed: Decides the changes and the policy's own randomness.
         n_cuts: At how many slots the future is cut off.
         n_alone: How many subjects are also decided for one by one.
@@ -62,15 +66,15 @@ def check_policy(
         >>> from nocta.testing import RunningMeanPredictor, tiny_cohort
         >>> check_policy(lambda _: RandomPolicy(0.5, RunningMeanPredictor(2)), tiny_cohort())
     """
-    for availability in availabilities:
-        for share in budget_shares:
-            limit = None if share is None else share * cohort.catalog.cost_of_everything
-            terms = Terms(limit, availability)
-            audit_factory(make_policy, cohort, terms, seed=seed, n_cuts=n_cuts)
-            policy = make_policy(cohort)
-            first = record(policy, cohort, terms, seed)
-            _check_repeats(policy, cohort, first)
-            _check_alone(policy, first, n_alone)
+    shown = results if make_policy(cohort).acts_within_visit else results[:1]
+    for availability, share, rule in product(availabilities, budget_shares, shown):
+        limit = None if share is None else share * cohort.catalog.cost_of_everything
+        terms = Terms(limit, availability, results=rule)
+        audit_factory(make_policy, cohort, terms, seed=seed, n_cuts=n_cuts)
+        policy = make_policy(cohort)
+        first = record(policy, cohort, terms, seed)
+        _check_repeats(policy, cohort, first)
+        _check_alone(policy, first, n_alone)
     _check_leaves_input(policy, first)
     _check_saves(policy, cohort, first)
 

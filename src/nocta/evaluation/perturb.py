@@ -14,8 +14,9 @@ from numpy.typing import NDArray
 
 from nocta.cohort.cohort import Cohort
 
-Kind = Literal["value", "future", "label", "availability"]
-KINDS: tuple[Kind, ...] = get_args(Kind)
+Kind = Literal["value", "future", "label", "availability", "result"]
+#: Together they change everything; a pending result is a value of the future.
+KINDS: tuple[Kind, ...] = get_args(Kind)[:4]
 
 #: What a leak of each kind depends on, for messages.
 CHANGES: dict[Kind, str] = {
@@ -23,6 +24,7 @@ CHANGES: dict[Kind, str] = {
     "future": "a value of a later time",
     "label": "a label",
     "availability": "which later values, visits or labels exist",
+    "result": "a result that is not back before the visit is over",
 }
 
 
@@ -39,8 +41,9 @@ def perturb(
         cohort: The real world.
         kinds: `"value"` changes recorded values up to `cut` that were not asked for, `"future"`
             all recorded values after it, `"label"` every label, `"availability"` which values,
-            later visits and later labels exist. New values come from the same column, so they
-            stay in its range.
+            later visits and later labels exist, `"result"` recorded values that were asked for
+            at the slot after `cut`, where some may be waiting for them. New values come from the
+            same column, so they stay in its range.
         requested: `(n, L, M)` what was asked for in the end.
         cut: The last slot that stays as it was where it was looked at; -1 for none.
         rng: Source of randomness.
@@ -55,6 +58,9 @@ def perturb(
     if "future" in kinds:
         slots = np.broadcast_to(later[:, None], requested.shape)
         _change(values, cohort.catalog.expand(slots), pools, rng)
+    if "result" in kinds:
+        under_way = np.arange(cohort.n_times) == cut + 1
+        _change(values, cohort.catalog.expand(requested & under_way[:, None]), pools, rng)
     if "label" in kinds:
         step = rng.integers(1, max(cohort.n_classes, 2), size=labels.shape)
         labels = np.where(labels >= 0, (labels + step) % cohort.n_classes, labels)

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from nocta.cohort.cohort import Cohort
 from nocta.cohort.history import History
-from nocta.evaluation.rollout import Availability, Environment, Rollout, rollout
+from nocta.evaluation.rollout import Availability, Environment, Results, Rollout, rollout
 from nocta.policies.base import Decision, Observation, Policy
 
 
@@ -23,6 +23,7 @@ class Terms:
     budget: float | NDArray[np.float64] | None = None
     availability: Availability = "on-arrival"
     charge_missing: bool = False
+    results: Results = "after-visit"
 
 
 class RecordingPolicy(Policy):
@@ -72,6 +73,7 @@ def record(policy: Policy, cohort: Cohort, terms: Terms, seed: int) -> Recording
         budget=terms.budget,
         availability=terms.availability,
         charge_missing=terms.charge_missing,
+        results=terms.results,
         seed=seed,
     )
     return Recording(done, recorder.rounds, terms, seed, policy.acts_within_visit)
@@ -84,7 +86,7 @@ class _ForcedEnvironment(Environment):
         seen = super().observe()
         return replace(seen, remaining=np.maximum(seen.remaining, 0.0))
 
-    def _check(self, observation: Observation, decision: Decision, within_visit: bool) -> None:
+    def _check(self, observation: Observation, decision: Decision) -> None:
         pass
 
 
@@ -92,7 +94,7 @@ class _ForcedEnvironment(Environment):
 class Round:
     """One round of a replay: what was seen and decided then, and what is now.
 
-    `early` marks the subjects that have not passed the cut: nothing may differ for them.
+    `early` marks the subjects that know nothing beyond the cut: nothing may differ for them.
     """
 
     observation: Observation
@@ -109,6 +111,7 @@ class Round:
             (before.history.acquired, now.history.acquired),
             (before.history.unavailable, now.history.unavailable),
             (before.history.context, now.history.context),
+            (before.requested, now.requested),
             (before.open_slots, now.open_slots),
             (before.remaining, now.remaining),
             (before.time, now.time),
@@ -130,13 +133,15 @@ def replay(policy: Policy, world: Cohort, recording: Recording, cut: int) -> Ite
 
     The recorded decisions are executed whatever the policy says now, so each round has the same
     subjects in the same batch, and results can be compared to the bit. It ends when every
-    subject has passed slot `cut`.
+    subject has passed slot `cut`; whoever waits for the results of a visit has not passed it.
     """
     terms = recording.terms
-    env = _ForcedEnvironment(world, terms.budget, terms.availability, terms.charge_missing)
+    env = _ForcedEnvironment(
+        world, terms.budget, terms.availability, terms.charge_missing, terms.results
+    )
     policy.begin(len(world), recording.seed)
     for observation, decision in recording.rounds:
-        early = observation.time <= cut
+        early = observation.time - observation.waiting <= cut
         if not early.any():
             return
         seen = env.observe()

@@ -22,6 +22,7 @@ from nocta.exceptions import BudgetTooSmall, ConfigError, PlanError
 from nocta.policies.base import Decision, Observation, Policy
 
 Availability = Literal["on-arrival", "known"]
+Results = Literal["after-visit", "at-once"]
 _TOLERANCE = 1e-9
 
 
@@ -40,6 +41,7 @@ class Rollout:
         subjects: `(n,)` identifiers.
         availability: The rule under which the policy planned.
         seconds: Wall time of the roll-out.
+        results: When a visit's results were shown.
     """
 
     history: History
@@ -52,6 +54,7 @@ class Rollout:
     subjects: NDArray[Any]
     availability: str
     seconds: float
+    results: str = "after-visit"
 
     def __len__(self) -> int:
         return len(self.labels)
@@ -104,6 +107,9 @@ class Environment:
         availability: `"on-arrival"`: what was never recorded is learned at the visit.
             `"known"`: the paper's rule, missing slots are excluded beforehand.
         charge_missing: Charge for what was asked for but had never been recorded.
+        results: When a visit's results are shown. `"after-visit"`: when the visit is over, so a
+            visit is ordered as a whole by everybody. `"at-once"`: a policy that acts within
+            visits sees one result before it asks for the next. The same for all other policies.
     """
 
     def __init__(
@@ -112,9 +118,12 @@ class Environment:
         budget: float | NDArray[np.float64] | None = None,
         availability: Availability = "on-arrival",
         charge_missing: bool = False,
+        results: Results = "after-visit",
     ) -> None:
         if availability not in ("on-arrival", "known"):
             raise ConfigError(f"availability is '{availability}'; use 'on-arrival' or 'known'.")
+        if results not in ("after-visit", "at-once"):
+            raise ConfigError(f"results is '{results}'; use 'after-visit' or 'at-once'.")
         limit = np.asarray(np.inf if budget is None else budget, dtype=float)
         if np.isnan(limit).any() or (limit < 0).any():
             raise ConfigError(f"budget is {budget}; use a number of at least 0.")
@@ -122,9 +131,11 @@ class Environment:
         self._cohort = cohort
         self._known = availability == "known"
         self._charge_missing = charge_missing
+        self._at_once = results == "at-once"
         self._requested = np.zeros(cohort.recorded.shape, dtype=bool)
         self._budget = np.broadcast_to(limit, (n,)).astype(float)
         self.time = np.full(n, -1, dtype=np.int64)
+        self.visiting = np.zeros(n, dtype=bool)
         self.active = np.full(n, cohort.n_times > 0)
         self.n_decisions = np.zeros(n, dtype=np.int64)
 
@@ -134,14 +145,24 @@ class Environment:
 
     def history(self, rows: NDArray[np.int64] | None = None) -> History:
         """What has been revealed so far, of everybody or of some."""
+        shown = self._requested & ~self._pending
         if rows is None:
-            return History.of(self._cohort, self._requested)
-        return History.of(self._cohort.subset(rows), self._requested[rows])
+            return History.of(self._cohort, shown)
+        return History.of(self._cohort.subset(rows), shown[rows])
 
     def charged(self) -> NDArray[np.float64]:
-        """What was charged at each visit so far, `(n, L)`."""
-        paid = self._requested if self._charge_missing else self._requested & self._cohort.recorded
+        """What was charged at each visit so far, `(n, L)`; what is pending counts as there."""
+        paid = self._requested
+        if not self._charge_missing:
+            paid = paid & (self._cohort.recorded | self._pending)
         return self.catalog.cost_per_visit(paid)
+
+    @property
+    def _pending(self) -> NDArray[np.bool_]:
+        """Ordered at a visit that is not over, `(n, L, M)`."""
+        under_way = self.active & self.visiting & (not self._at_once)
+        now = np.arange(self.catalog.n_times) == self.time[:, None]
+        return np.asarray(self._requested & (now & under_way[:, None])[:, :, None])
 
     def observe(self) -> Observation:
         """What the policy may see of everybody who is still active."""
@@ -154,21 +175,24 @@ class Environment:
             catalog=self.catalog,
             rows=rows,
             available=self._cohort.recorded[rows] if self._known else None,
+            visiting=self.visiting[rows],
+            pending=self._pending[rows],
         )
 
     def step(self, observation: Observation, decision: Decision, within_visit: bool) -> None:
         """Execute one decision of every active subject."""
         rows, stop = observation.rows, decision.stop
-        self._check(observation, decision, within_visit)
+        self._check(observation, decision)
         self.n_decisions[rows] += 1
         self.active[rows[stop]] = False
         going, time = rows[~stop], decision.time[~stop]
         self._requested[going, time] |= decision.features[~stop]
+        ends = (time == self.time[going]) & ~decision.features[~stop].any(axis=1)
         self.time[going] = time
-        if not within_visit:
-            self.active[going[time == self.catalog.n_times - 1]] = False
+        self.visiting[going] = within_visit & ~ends
+        self.active[going[(time == self.catalog.n_times - 1) & ~self.visiting[going]]] = False
 
-    def _check(self, observation: Observation, decision: Decision, within_visit: bool) -> None:
+    def _check(self, observation: Observation, decision: Decision) -> None:
         catalog = self.catalog
         n, shape = len(observation), (len(observation), catalog.n_features)
         if decision.time.shape != (n,) or decision.features.shape != shape:
@@ -182,7 +206,7 @@ class Environment:
         target, now = decision.time[go], observation.time[go]
         if (target >= catalog.n_times).any() or (target < 0).any():
             raise PlanError(f"A decision goes to a slot outside 0..{catalog.n_times - 1}.")
-        too_early = target < now if within_visit else target <= now
+        too_early = target <= now - self.visiting[observation.rows[go]]
         if too_early.any():
             i = int(np.flatnonzero(too_early)[0])
             raise PlanError(
@@ -190,15 +214,13 @@ class Environment:
             )
         plan = np.zeros((int(go.sum()), catalog.n_times, catalog.n_features), dtype=bool)
         plan[np.arange(len(plan)), target] = decision.features[go]
-        if within_visit and (~plan.any(axis=(1, 2)) & (target == now)).any():
-            raise PlanError("A decision stays at the current visit and acquires nothing.")
         self._check_open(observation, plan, go)
         self._check_budget(observation, plan, go)
 
     def _check_open(
         self, observation: Observation, plan: NDArray[np.bool_], go: NDArray[np.bool_]
     ) -> None:
-        closed = ~self.catalog.open_slots | observation.history.requested[go]
+        closed = ~self.catalog.open_slots | observation.requested[go]
         if observation.available is not None:
             closed = closed | ~observation.available[go]
         wrong = np.argwhere(plan & closed)
@@ -213,10 +235,8 @@ class Environment:
         self, observation: Observation, plan: NDArray[np.bool_], go: NDArray[np.bool_]
     ) -> None:
         # Fees already paid at a visit are not paid again, so the price is a difference.
-        acquired = observation.history.requested[go]
-        if not self._charge_missing:
-            acquired = observation.history.acquired[go]
-        price = self.catalog.cost_of(acquired | plan) - self.catalog.cost_of(acquired)
+        due = (observation.requested if self._charge_missing else observation.committed)[go]
+        price = self.catalog.cost_of(due | plan) - self.catalog.cost_of(due)
         over = price > observation.remaining[go] + _TOLERANCE
         if over.any():
             i = int(np.flatnonzero(over)[0])
@@ -232,6 +252,7 @@ def rollout(
     budget: float | NDArray[np.float64] | None = None,
     availability: Availability = "on-arrival",
     charge_missing: bool = False,
+    results: Results = "after-visit",
     seed: int = 0,
     progress: bool = False,
 ) -> Rollout:
@@ -243,11 +264,12 @@ def rollout(
         budget: Hard limit per subject; a decision over it is an error of the policy.
         availability: See `Environment`.
         charge_missing: See `Environment`.
+        results: See `Environment`.
         seed: Reaches the policy through `Policy.begin`.
         progress: Show a bar over decision rounds.
     """
     started = clock.perf_counter()
-    env = Environment(cohort, budget, availability, charge_missing)
+    env = Environment(cohort, budget, availability, charge_missing, results)
     policy.begin(len(cohort), seed)
     with tqdm(total=len(cohort), desc="subjects finished", disable=not progress) as bar:
         while env.active.any():
@@ -268,6 +290,7 @@ def rollout(
         subjects=cohort.subjects,
         availability=availability,
         seconds=clock.perf_counter() - started,
+        results=results,
     )
 
 

@@ -53,6 +53,7 @@ def audit_points(
             seed=1000 * seed + point,  # other subjects at every point
             budget=setting.get("budget"),
             availability=setup.availability,
+            results=setup.results,
             n_cuts=min(test.n_times + 1, MAX_CUTS),
         )
         for point, setting in enumerate(settings)
@@ -69,6 +70,6 @@ def _totals(reports: list[AuditReport], settings: Sequence[dict[str, Any]]) -> d
     return {
         "n_points": len(points),
         **{name: sum(point[name] for point in points) for name in summed},
-        **{name: points[0][name] for name in ("availability", "kinds", "cuts")},
+        **{name: points[0][name] for name in ("availability", "results", "kinds", "cuts")},
         "points": points,
     }

@@ -152,7 +152,7 @@ def run_job(
 def build_method(setup: Setup, job: Job) -> Method:
     """The method with its options, ready to be fitted under the rules of the comparison."""
     method = make_method(job.method, job.options, preset=setup.preset, quick=setup.quick)
-    method.availability = setup.availability
+    method.availability, method.results = setup.availability, setup.results
     return method
 
 

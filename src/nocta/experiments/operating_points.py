@@ -46,6 +46,7 @@ def roll_out(
         cohort,
         budget=setting.get("budget"),
         availability=setup.availability,
+        results=setup.results,
         seed=seed,
     )
 

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nocta.cohort.cohort import Cohort
-from nocta.evaluation.rollout import Availability
+from nocta.evaluation.rollout import Availability, Results
 from nocta.exceptions import ConfigError, DataError
 
 DEFAULT_FRACTIONS = (0.70, 0.15, 0.15)
@@ -149,6 +149,7 @@ class Setup:
         source: The data and the split.
         preset: `"default"` or `"paper"`; given to every method that has presets.
         availability: See `nocta.evaluation.rollout`.
+        results: See `nocta.evaluation.rollout`; the methods are trained under the same rule.
         n_points: Operating points per method, chosen by the method on validation.
         cost_weights: Operating points of the methods whose knob is a cost weight.
         budgets: Operating points of the methods that can keep to a hard budget.
@@ -164,6 +165,7 @@ class Setup:
     source: DataSource
     preset: Literal["default", "paper"] = "default"
     availability: Availability = "on-arrival"
+    results: Results = "after-visit"
     n_points: int = 10
     cost_weights: tuple[float, ...] = ()
     budgets: tuple[float, ...] = ()
@@ -176,6 +178,7 @@ class Setup:
         checks = {
             "preset": self.preset in ("default", "paper"),
             "availability": self.availability in ("on-arrival", "known"),
+            "results": self.results in ("after-visit", "at-once"),
             "n_points": self.n_points >= 1,
             "cost_weights": all(np.isfinite(w) and w >= 0 for w in self.cost_weights),
             "budgets": all(np.isfinite(b) and b >= 0 for b in self.budgets),
@@ -216,6 +219,7 @@ class Setup:
 _EXPECTED = {
     "preset": "use 'default' or 'paper'",
     "availability": "use 'on-arrival' or 'known'",
+    "results": "use 'after-visit' or 'at-once'",
     "n_points": "ask for at least one operating point",
     "cost_weights": "use numbers of at least 0",
     "budgets": "use numbers of at least 0",

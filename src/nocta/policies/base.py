@@ -22,13 +22,16 @@ class Observation:
     """All that is known about `n` subjects when a decision is due.
 
     Args:
-        history: What was acquired so far.
+        history: What was acquired so far, as far as results are back.
         time: `(n,)` current slot of each subject; -1 before the first visit (`t`).
         remaining: `(n,)` what is left of the hard budget; infinite without one.
         catalog: What can be acquired and what it costs.
         rows: `(n,)` position of each subject in the running roll-out, so that a policy with a
             memory (a committed plan, a random stream) finds its own notes again.
         available: `(n, L, M)` which slots were recorded, under `availability="known"` only.
+        visiting: `(n,)` who may still add to the visit of the current slot; nobody by default.
+            Only a policy that acts within visits meets anybody (`Policy.acts_within_visit`).
+        pending: `(n, L, M)` what was ordered at that visit and is not back yet; nothing by default.
     """
 
     history: History
@@ -37,6 +40,8 @@ class Observation:
     catalog: Catalog
     rows: NDArray[np.int64]
     available: NDArray[np.bool_] | None = None
+    visiting: NDArray[np.bool_] | None = None
+    pending: NDArray[np.bool_] | None = None
 
     def __len__(self) -> int:
         return len(self.time)
@@ -44,11 +49,31 @@ class Observation:
     @property
     def open_slots(self) -> NDArray[np.bool_]:
         """Which slots can still be acquired, `(n, L, M)` (`V_{>t}`)."""
-        later = np.arange(self.catalog.n_times)[None, :, None] > self.time[:, None, None]
-        out = later & self.catalog.open_slots & ~self.history.requested
+        closed = self.time if self.visiting is None else self.time - self.visiting
+        later = np.arange(self.catalog.n_times)[None, :, None] > closed[:, None, None]
+        out = later & self.catalog.open_slots & ~self.requested
         if self.available is not None:
             out = out & self.available
         return np.asarray(out)
+
+    @property
+    def requested(self) -> NDArray[np.bool_]:
+        """Everything asked for, back or not, `(n, L, M)`."""
+        asked = self.history.requested
+        return asked if self.pending is None else np.asarray(asked | self.pending)
+
+    @property
+    def committed(self) -> NDArray[np.bool_]:
+        """What the bill is made of as far as is known: pending results count, `(n, L, M)`."""
+        acquired = self.history.acquired
+        return acquired if self.pending is None else np.asarray(acquired | self.pending)
+
+    @property
+    def waiting(self) -> NDArray[np.bool_]:
+        """For whom results are pending, `(n,)`."""
+        if self.pending is None:
+            return np.zeros(len(self), dtype=bool)
+        return np.asarray(self.pending.any(axis=(1, 2)))
 
     def subset(self, index: NDArray[np.int64] | NDArray[np.bool_]) -> Observation:
         """The observation of some of the subjects."""
@@ -59,12 +84,17 @@ class Observation:
             catalog=self.catalog,
             rows=self.rows[index],
             available=None if self.available is None else self.available[index],
+            visiting=None if self.visiting is None else self.visiting[index],
+            pending=None if self.pending is None else self.pending[index],
         )
 
 
 @dataclass(frozen=True)
 class Decision:
     """The next acquisition of each of `n` subjects, or to stop.
+
+    A policy that acts within visits may name the current slot again to add to that visit. With
+    no features, that ends the visit: results that were pending come back, and it is asked again.
 
     Args:
         time: `(n,)` the slot to go to; `STOP` to acquire nothing more.
@@ -98,7 +128,8 @@ class Policy(ABC):
     """
 
     predictor: Predictor
-    #: Whether more may be acquired at the visit the subject is at (one feature at a time).
+    #: Whether it adds to the visit a subject is at, one feature after the other. Unless results
+    #: come at once, they are pending until the visit is over: see `Decision` for how to end it.
     acts_within_visit: bool = False
 
     def begin(self, n_subjects: int, seed: int) -> None:  # noqa: B027 - optional hook

@@ -79,8 +79,6 @@ class DifaOptions:
         stop_logit: Added to the logit of stopping, to begin with.
         ramp: Share of the joint training over which the cost weight rises from 0 to its value.
         max_acquisitions: Of one subject.
-        within_visit: See one result of a visit before the next is asked for, as published. Methods
-            that decide on a whole visit at once cannot do that; `False` allows one slot per visit.
         epochs: Of joint training, at each cost weight; more where there are few subjects.
         learning_rate: Of joint training.
         imputer: Training of the imputer.
@@ -95,7 +93,6 @@ class DifaOptions:
     stop_logit: float = -3.0
     ramp: float = 0.5
     max_acquisitions: int = 200
-    within_visit: bool = True
     epochs: int = 9
     learning_rate: float = 4e-3
     imputer: TrainingConfig = VAEAC_TRAINING
@@ -112,6 +109,7 @@ class Difa(RetrainedMethod):
     """
 
     name = "difa"
+    acts_within_visit = True
     knob = "cost_weight"
     knob_range = (1e-3, 1.0)
 
@@ -204,7 +202,7 @@ class Difa(RetrainedMethod):
             model = DifaModel(self._imputer, copy.deepcopy(self._start))
             rng = np.random.default_rng(seed)
             self._train_jointly(model, value, train, val, rng, progress)
-        return DifaPolicy(model, self._options.max_acquisitions, self._options.within_visit)
+        return DifaPolicy(model, self._options.max_acquisitions)
 
     def _train_jointly(
         self,
@@ -216,7 +214,7 @@ class Difa(RetrainedMethod):
         progress: bool,
     ) -> None:
         options = self._options
-        rules = (self.availability == "known", options.within_visit)
+        rules = (self.availability, self.results)
         data, held_out = Subjects(model, train_cohort, *rules), Subjects(model, val, *rules)
         everybody = np.arange(len(val))
         config = _joint_training(options, len(train_cohort))

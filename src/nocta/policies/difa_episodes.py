@@ -2,6 +2,8 @@
 
 The forward pass acquires one slot at a time, as a roll-out does. The backward pass sees a slot
 that may be known a little more or less, so the gradient of a loss reaches the logits of the policy.
+Where results come back after a visit, a step is a visit: its slots are ordered one after the other,
+each in the knowledge of which are pending, until a pick says that it is over.
 """
 
 from __future__ import annotations
@@ -15,6 +17,7 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from nocta.cohort.cohort import Cohort
+from nocta.evaluation.rollout import Availability, Results
 from nocta.policies.difa_model import DifaModel
 from nocta.policies.one_at_a_time import slot_prices
 from nocta.predictors.encoding import EncodedCohort
@@ -33,6 +36,8 @@ class Pairs(NamedTuple):
 class Episode(NamedTuple):
     """What a batch acquired, step by step; the first step is before any acquisition.
 
+    A step is an acquisition, or a visit where results come back after it.
+
     Args:
         requested: `(s, b, L, M)` what had been asked for; the last of an episode is repeated.
         cost: `(s, b)` what had been charged.
@@ -50,14 +55,19 @@ class Subjects:
     """A cohort to train on: simulated episodes and losses, both differentiable."""
 
     def __init__(
-        self, model: DifaModel, cohort: Cohort, known: bool = False, within_visit: bool = True
+        self,
+        model: DifaModel,
+        cohort: Cohort,
+        availability: Availability = "on-arrival",
+        results: Results = "after-visit",
     ) -> None:
         self.model, self.catalog = model, cohort.catalog
         self.data = EncodedCohort(model.encoder, cohort)
         self.context = self.data.frame[:, 0, cohort.n_times :]
         self.recorded = torch.from_numpy(cohort.recorded)
         self.labelled = torch.from_numpy(cohort.labelled)
-        self.within_visit = within_visit
+        self.whole_visits = results == "after-visit"
+        known = availability == "known"
         #: What a policy may ask for: all that is open, or what is known to be there.
         self.offered = self.recorded if known else torch.from_numpy(cohort.catalog.open_slots)
         self.offered = self.offered.expand_as(self.recorded)
@@ -89,8 +99,8 @@ class Subjects:
         its time; it is computed at those steps and copied to the later ones.
         """
         past = torch.arange(self.recorded.shape[1]) <= pairs.time[:, None]  # (p, L)
-        before = (episode.requested.detach()[-1, pairs.row].sum(dim=2) * past).sum(dim=1)
-        n_changes = before.round().long()
+        added = episode.requested.detach().sum(dim=3).diff(dim=0)[:, pairs.row]
+        n_changes = ((added * past).sum(dim=2) > 0.5).sum(dim=0)
         step = torch.arange(len(episode.requested))[:, None]
         at, pair = (step <= n_changes).nonzero(as_tuple=True)
         chosen = Pairs(pairs.row[pair], pairs.time[pair])
@@ -117,41 +127,106 @@ class Subjects:
                 stopping earlier is all but certain. `None` takes the largest logit and stops
                 where that is more likely than not.
         """
-        subjects = torch.from_numpy(index)
-        recorded, full = self.recorded[subjects], self.data.slots[subjects]
-        n, length, width = recorded.shape
-        requested, cost = torch.zeros(n, length, width), torch.zeros(n)
-        clock, going, goes_on = torch.full((n,), -1), torch.arange(n), torch.ones(n)
-        trail, costs, stops = [requested], [cost], []
-        while len(trail) <= max_acquisitions:
-            asked = requested.detach()[going] > 0.5
-            earliest = clock[going, None, None] + (not self.within_visit)
-            later = torch.arange(length)[:, None] >= earliest
-            open_slots = (later & ~asked & self.offered[subjects[going]]).flatten(1)
-            logits = self.model.action_logits(
-                full[going] * requested[going][..., self.data.owner],
-                self.context[subjects[going]],
-                clock[going],
-            )
+        run = _Run(self, index, max_acquisitions, temperature)
+        goes_on = torch.ones(len(index))
+        trail, costs, stops = [run.requested], [run.cost], []
+        going = torch.arange(len(index))
+        while True:
+            open_slots, logits = run.open_slots(going), run.logits(going)
             stop = torch.where(open_slots.any(dim=1), logits[:, -1].sigmoid(), 1.0)
             if temperature is None:
                 stop = (stop > 0.5).float()
-            stops.append(torch.zeros(n).index_put((going,), goes_on[going] * stop))
+            stops.append(torch.zeros(len(index)).index_put((going,), goes_on[going] * stop))
             goes_on = goes_on.index_put((going,), goes_on[going] * (1 - stop))
             stays = goes_on.detach()[going] > _NEGLIGIBLE
             going = going[stays]
             if not len(going):
                 break
-            picked = _pick(logits[stays, :-1], open_slots[stays], temperature)
-            clock[going] = picked.detach().argmax(dim=1) // width
-            picked = picked.view(-1, length, width)
-            prices = slot_prices(self.catalog, (asked[stays] & recorded[going]).numpy())
-            charge = picked * recorded[going] * torch.from_numpy(prices).float()
-            cost = cost.index_add(0, going, charge.sum(dim=(1, 2)))
-            requested = requested.index_add(0, going, picked)
-            trail.append(requested)
-            costs.append(cost)
-        return _finished(trail, costs, stops, goes_on)
+            run.acquire(going, _pick(logits[stays, :-1], open_slots[stays], temperature))
+            if self.whole_visits:
+                run.complete_visit(going)
+            trail.append(run.requested)
+            costs.append(run.cost)
+        return _finished(trail, costs, stops)
+
+
+class _Run:
+    """The state of running episodes: what was asked for, what it cost, which visit they are at."""
+
+    def __init__(
+        self,
+        subjects: Subjects,
+        index: NDArray[np.int64],
+        max_acquisitions: int,
+        temperature: float | None,
+    ) -> None:
+        rows = torch.from_numpy(index)
+        self.model, self.catalog, self.owner = subjects.model, subjects.catalog, subjects.data.owner
+        self.context, self.slots = subjects.context[rows], subjects.data.slots[rows]
+        self.recorded, self.offered = subjects.recorded[rows], subjects.offered[rows]
+        self.max_acquisitions, self.temperature = max_acquisitions, temperature
+        self.requested = torch.zeros(self.recorded.shape)
+        self.cost = torch.zeros(len(index))
+        self.clock = torch.full((len(index),), -1)
+        #: The last slot that nothing can be added to.
+        self.closed = torch.full((len(index),), -1)
+
+    def open_slots(self, rows: Tensor, under_way: bool = False) -> Tensor:
+        """What can be asked for, `(r, L * M)`; of a visit that is `under_way`, nothing else."""
+        asked = self.requested.detach()[rows] > 0.5
+        times = torch.arange(asked.shape[1])
+        open_times = times > self.closed[rows, None]
+        if under_way:
+            open_times = times == self.clock[rows, None]
+        out = open_times[:, :, None] & ~asked & self.offered[rows]
+        out &= (asked.sum(dim=(1, 2)) < self.max_acquisitions)[:, None, None]
+        return out.flatten(1)
+
+    def logits(self, rows: Tensor, under_way: bool = False) -> Tensor:
+        """Those of the policy, `(r, L * M + 1)`; of a visit `under_way`, results are pending."""
+        requested, clock = self.requested[rows], self.clock[rows]
+        pending = torch.zeros_like(requested)
+        if under_way:
+            now = torch.arange(requested.shape[1]) == clock[:, None]
+            pending = requested * now[:, :, None]
+        known = self.slots[rows] * (requested - pending)[..., self.owner]
+        return self.model.action_logits(known, self.context[rows], clock, pending.sum(dim=1))
+
+    def acquire(self, rows: Tensor, picked: Tensor) -> None:
+        """Ask for one slot each and charge for it; what is `picked`, `(r, L * M)`, has a gradient.
+
+        Nothing is asked for where nothing is picked.
+        """
+        _, _, width = self.requested.shape
+        hard = picked.detach()
+        moves = hard.sum(dim=1) > 0.5
+        self.clock[rows[moves]] = hard[moves].argmax(dim=1) // width
+        self.closed[rows] = self.clock[rows] - 1
+        picked = picked.view(-1, *self.requested.shape[1:])
+        acquired = (self.requested.detach()[rows] > 0.5) & self.recorded[rows]
+        prices = torch.from_numpy(slot_prices(self.catalog, acquired.numpy())).float()
+        charge = (picked * self.recorded[rows] * prices).sum(dim=(1, 2))
+        self.cost = self.cost.index_add(0, rows, charge)
+        self.requested = self.requested.index_add(0, rows, picked)
+
+    def complete_visit(self, rows: Tensor) -> None:
+        """Add to the current visit until ending it is picked; then nothing more of it is open."""
+        everybody = rows
+        while True:
+            open_slots = self.open_slots(rows, under_way=True)
+            some = open_slots.any(dim=1)
+            rows, open_slots = rows[some], open_slots[some]
+            if not len(rows):
+                break
+            may_end = torch.ones(len(rows), 1, dtype=torch.bool)
+            picked = _pick(
+                self.logits(rows, under_way=True),
+                torch.cat([open_slots, may_end], dim=1),
+                self.temperature,
+            )
+            self.acquire(rows, picked[:, :-1])
+            rows = rows[picked.detach()[:, -1] < 0.5]
+        self.closed[everybody] = self.clock[everybody]
 
 
 def _pick(logits: Tensor, open_slots: Tensor, temperature: float | None) -> Tensor:
@@ -162,15 +237,11 @@ def _pick(logits: Tensor, open_slots: Tensor, temperature: float | None) -> Tens
     return F.gumbel_softmax(logits, tau=temperature, hard=True)
 
 
-def _finished(
-    trail: list[Tensor], costs: list[Tensor], stops: list[Tensor], goes_on: Tensor
-) -> Episode:
-    """Stack the steps; whoever would still go on stops at the last step."""
-    if len(stops) < len(trail):
-        stops = [*stops, torch.zeros_like(goes_on)]
+def _finished(trail: list[Tensor], costs: list[Tensor], stops: list[Tensor]) -> Episode:
+    """Stack the steps; whoever was given up stops at the last step."""
     stopping = torch.stack(stops)
     stopping = torch.cat([stopping[:-1], stopping[-1:] + (1 - stopping.sum(dim=0, keepdim=True))])
     requested = torch.stack(trail)
-    n_acquired = requested.detach()[-1].sum(dim=(1, 2)).round()
-    visited = (torch.arange(len(trail))[:, None] <= n_acquired).float()
+    n_steps = (requested.detach().diff(dim=0).sum(dim=(2, 3)) > 0.5).sum(dim=0)
+    visited = (torch.arange(len(trail))[:, None] <= n_steps).float()
     return Episode(requested, torch.stack(costs), stopping, visited / visited.sum(dim=0))

@@ -19,6 +19,8 @@ _CHUNK = 512
 class DifaNetworks(nn.Module):
     """Predictor and policy over one state: completed slots, time, context.
 
+    The policy also reads what is pending at the current visit.
+
     Args:
         width: Length of a state.
         n_classes: Classes to predict.
@@ -41,7 +43,7 @@ class DifaNetworks(nn.Module):
         self.n_times, self.n_features = shape
         n_slots = self.n_times * self.n_features
         self.predictor = SkipNet(width, n_classes, hidden)
-        self.policy = SkipNet(width, n_slots + 1, hidden)
+        self.policy = SkipNet(width + self.n_features, n_slots + 1, hidden)
         with torch.no_grad():
             self.policy.head.bias[-1] += stop_logit
         # Share of a logit by how many slots ahead it is; the current visit and the next are near.
@@ -51,9 +53,13 @@ class DifaNetworks(nn.Module):
     def set_dropout(self, rate: float) -> None:
         self.predictor.drop.p = self.policy.drop.p = rate
 
-    def action_logits(self, state: Tensor, clock: Tensor) -> Tensor:
-        """One logit per slot and a last one for stopping, `(n, L * M + 1)`."""
-        logits = self.policy(state)
+    def action_logits(self, state: Tensor, clock: Tensor, pending: Tensor) -> Tensor:
+        """One logit per slot and a last one, `(n, L * M + 1)`.
+
+        The last one is for stopping, or for ending the current visit where results of it are
+        `pending`, `(n, M)`.
+        """
+        logits = self.policy(torch.cat([state, pending], dim=1))
         ahead = (torch.arange(self.n_times) - clock[:, None]).clamp(min=0)  # (n, L)
         near = self.nearness[ahead].repeat_interleave(self.n_features, dim=1)
         return torch.cat([logits[:, :-1] + near, logits[:, -1:]], dim=1)
@@ -76,37 +82,46 @@ class DifaModel:
         found: Tensor = self.networks.predictor(self.state(slots * past[..., None], context, time))
         return found
 
-    def action_logits(self, slots: Tensor, context: Tensor, clock: Tensor) -> Tensor:
-        return self.networks.action_logits(self.state(slots, context, clock), clock)
+    def action_logits(
+        self, slots: Tensor, context: Tensor, clock: Tensor, pending: Tensor
+    ) -> Tensor:
+        """As those of the networks; `slots` hold imputations in place of what is pending."""
+        return self.networks.action_logits(self.state(slots, context, clock), clock, pending)
 
 
 class DifaPolicy(Policy):
-    """Acquires the open slot with the largest logit, or stops where stopping has it.
+    """Acquires the open slot with the largest logit, or stops where that is more likely than not.
+
+    Where results are pending, a visit goes on with its open slot with the largest logit, or ends
+    where ending has a larger one.
 
     Args:
         model: Fitted.
         max_acquisitions: Of one subject.
-        within_visit: Whether more than one slot of a visit may be acquired.
     """
 
-    def __init__(self, model: DifaModel, max_acquisitions: int, within_visit: bool = True) -> None:
+    acts_within_visit = True
+
+    def __init__(self, model: DifaModel, max_acquisitions: int) -> None:
         self.model = model
         self.max_acquisitions = max_acquisitions
-        self.acts_within_visit = within_visit
 
     @torch.no_grad()
     def decide(self, observation: Observation) -> Decision:
-        history = observation.history
-        slots, context = self._encode(history)
-        clock = torch.from_numpy(observation.time)
-        logits = self.model.action_logits(slots, context, clock).numpy()
-        stop = logits[:, -1] > 0
-        enough = history.requested.sum(axis=(1, 2)) >= self.max_acquisitions
-        takes = affordable_slots(observation, self.acts_within_visit)
-        takes &= ~(stop | enough)[:, None, None]
-        takes = takes.reshape(len(takes), -1)
-        best = np.where(takes, logits[:, :-1], -np.inf).argmax(axis=1)
-        return acquire_slot(np.where(takes.any(axis=1), best, -1), observation.catalog)
+        slots, context = self._encode(observation.history)
+        clock, waiting = torch.from_numpy(observation.time), observation.waiting
+        pending = (observation.requested & ~observation.history.requested).any(axis=1)
+        logits = self.model.action_logits(
+            slots, context, clock, torch.from_numpy(pending).float()
+        ).numpy()
+        takes = affordable_slots(observation)
+        here = np.arange(takes.shape[1]) == observation.time[:, None]
+        takes &= (here | ~waiting[:, None])[:, :, None]
+        takes &= (observation.requested.sum(axis=(1, 2)) < self.max_acquisitions)[:, None, None]
+        found = np.where(takes.reshape(len(takes), -1), logits[:, :-1], -np.inf)
+        best, last = found.max(axis=1), logits[:, -1]
+        goes_on = np.where(waiting, best > last, (last <= 0) & ~np.isneginf(best))
+        return acquire_slot(np.where(goes_on, found.argmax(axis=1), -1), observation)
 
     @torch.no_grad()
     def predict_proba(self, history: History) -> NDArray[np.float32]:

@@ -26,15 +26,17 @@ are causal, so earlier ones cannot change). Where this departs from the original
 - Random acquisitions go to any open slot in the beginning and vanish linearly; the weights kept
   are those with the lowest loss on validation, averaged along the episodes.
 
-DIME decides within a visit: having seen one feature it may acquire another, or not. A method that
-decides on a visit as a whole cannot, and the optimum of that rule does not bound DIME;
-`within_visit=False` puts it under the same rule.
+Episodes follow the rule the method is judged under. By default a visit's results come back when it
+is over: what was ordered there enters the value network as pending, without its value, and the drop
+of another slot is that on top of everything pending. A visit ends when nothing more of it is worth
+its price; then the results are seen, and the next one is chosen. Under `results="at-once"` one
+result is seen before the next is asked for, as in the original, which has no visits. Methods that
+order a visit as a whole cannot do that, nor does their optimum bound one that does.
 """
 
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
@@ -42,26 +44,24 @@ import torch
 from numpy.typing import NDArray
 
 from nocta.cohort.cohort import Cohort
-from nocta.evaluation.rollout import rollout
+from nocta.evaluation.rollout import Environment, rollout
 from nocta.exceptions import ConfigError
 from nocta.policies.base import Decision, Observation, Policy
 from nocta.policies.dime_training import (
     FREE,
     JointTraining,
     Order,
+    Rules,
     ValueNet,
     earliest,
-    prices_due,
 )
-from nocta.policies.fixed import first_affordable
 from nocta.policies.method import Method, Trial, cost_targets, require_fitted, spread_knob
+from nocta.policies.one_at_a_time import acquire_slot, affordable_slots, slot_prices
 from nocta.predictors.base import Predictor
 from nocta.predictors.cross_fitted import CrossFittedPredictor
 from nocta.predictors.fitting import Preset, fit_predictor
 
 Stop = Literal["threshold", "budget", "confidence"]
-OnChoice = Callable[[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]], None]
-_TOLERANCE = 1e-9
 
 
 class DimePolicy(Policy):
@@ -76,10 +76,9 @@ class DimePolicy(Policy):
         limit: See `stop`.
         order: `"value"`: the best slot first, wherever it is. `"time"`: of the slots above the
             threshold, those of the earliest visit first.
-        within_visit: Ask again at the same visit after each acquisition; otherwise all that is
-            above the threshold there is acquired at once.
-        on_choice: Called with rows, flat slots and what was held against `limit`, every round.
     """
+
+    acts_within_visit = True
 
     def __init__(
         self,
@@ -88,32 +87,20 @@ class DimePolicy(Policy):
         stop: Stop,
         limit: float,
         order: Order = "value",
-        within_visit: bool = True,
-        on_choice: OnChoice | None = None,
     ) -> None:
         self.predictor: CrossFittedPredictor = predictor
         self.value = value
         self.stop = stop
         self.limit = limit
         self.order = order
-        self.acts_within_visit = within_visit
-        self.on_choice = on_choice
 
     def decide(self, observation: Observation) -> Decision:
-        ratios = self._ratios(observation)
-        by_time = self.order == "time" and self.stop == "threshold"
-        if by_time and not self.acts_within_visit:
-            return first_affordable(observation, ratios > self.limit, -ratios)
+        ratios = self.ratios(observation)
         best = ratios.max(axis=(1, 2))
         score = np.where(np.isneginf(best), best, self._score(observation, best))
-        go = score > self.limit
+        by_time = self.order == "time" and self.stop == "threshold"
         slot = earliest(ratios, ratios > self.limit if by_time else ratios == best[:, None, None])
-        if self.on_choice is not None:
-            self.on_choice(observation.rows[go], slot[go], score[go])
-        width = observation.catalog.n_features
-        features = np.arange(width) == (slot % width)[:, None]
-        time = np.where(go, slot // width, Decision.STOP).astype(np.int64)
-        return Decision(time=time, features=features & go[:, None])
+        return acquire_slot(np.where(score > self.limit, slot, -1), observation)
 
     def _score(self, observation: Observation, best: NDArray[np.float64]) -> NDArray[np.float64]:
         """What is held against `limit`, `(n,)`."""
@@ -122,17 +109,13 @@ class DimePolicy(Policy):
         return self._doubt(observation) if self.stop == "confidence" else np.full(len(best), np.inf)
 
     @torch.no_grad()
-    def _ratios(self, observation: Observation) -> NDArray[np.float64]:
+    def ratios(self, observation: Observation) -> NDArray[np.float64]:
         """Expected drop per cost, `(n, L, M)`; minus infinity where it cannot be acquired."""
         inputs = self.predictor.members[0].encode(observation.history)
-        drop = self.value(inputs, observation.time).numpy().astype(float)
-        price = prices_due(observation.catalog, observation.history.acquired)
-        earliest_slot = observation.time + (not self.acts_within_visit)
-        later = np.arange(drop.shape[1])[None, :, None] >= earliest_slot[:, None, None]
-        fits = later & observation.catalog.open_slots & ~observation.history.requested
-        fits &= price <= observation.remaining[:, None, None] + _TOLERANCE
-        if observation.available is not None:
-            fits &= observation.available
+        pending = observation.requested & ~observation.history.requested
+        drop = self.value(inputs, observation.time, pending).numpy().astype(float)
+        price = slot_prices(observation.catalog, observation.committed)
+        fits = affordable_slots(observation)
         return np.where(fits, drop / np.maximum(price, FREE), -np.inf)
 
     def _doubt(self, observation: Observation) -> NDArray[np.float64]:
@@ -153,8 +136,6 @@ class Dime(Method):
         order: `"value"` acquires the best slot first, wherever it is, as published, and so closes
             the visits before it. `"time"` acquires every slot above the threshold, the earliest
             visit first; with a budget or confidence there is no threshold, and value decides.
-        within_visit: Decide on one feature after the other at a visit, as published. Methods
-            that decide on a whole visit at once cannot do that; `False` puts DIME under their rule.
         preset: `"paper"` for the published networks.
         hidden: Units of the value network's two hidden layers; the published predictor's where
             `preset="paper"`.
@@ -167,6 +148,7 @@ class Dime(Method):
 
     name = "dime"
     shares_predictor = True
+    acts_within_visit = True
 
     predictor_: CrossFittedPredictor
     value_: ValueNet
@@ -178,7 +160,6 @@ class Dime(Method):
         self,
         stop: Stop = "threshold",
         order: Order = "time",
-        within_visit: bool = True,
         preset: Preset = "default",
         hidden: int = 128,
         expected_drop: bool = False,
@@ -188,7 +169,6 @@ class Dime(Method):
     ) -> None:
         self.stop = stop
         self.order = order
-        self.within_visit = within_visit
         self.preset = preset
         self.hidden = hidden
         self.expected_drop = expected_drop
@@ -233,8 +213,9 @@ class Dime(Method):
                 0.3 if len(train) < 1000 else 0.0,
             )
             order = self.order if self.stop == "threshold" else "value"
+            rules = Rules(self.availability, self.results)
             joint = JointTraining(
-                self.predictor_, self.value_, train, order, self.expected_drop, seed
+                self.predictor_, self.value_, train, order, self.expected_drop, seed, rules
             )
             self.losses_ = joint.run(val, n_updates, self.epsilon, progress)
         return self
@@ -244,48 +225,24 @@ class Dime(Method):
         targets = cost_targets(val, n_points)
         if self.stop == "budget":
             return [{"budget": round(float(b), 6)} for b in targets]
-        score = self._stop_scores(val)
-        high = float(np.max(score, initial=0.1, where=np.isfinite(score)))
+        rules: dict[str, Any] = {"availability": self.availability, "results": self.results}
 
         def cost_at(limit: float) -> float:
-            if self.stop == "threshold" and self.order == "time":
-                return rollout(self.policy({"threshold": limit}), val).cost
-            return float(val.catalog.cost_of((score > limit) & val.recorded).mean())
+            return rollout(self._policy_at(limit), val, **rules).cost
 
-        knobs = spread_knob(
-            cost_at, (1e-4 * high, 1.01 * high), targets, n_evaluations=3 * n_points
-        )
+        high = self._highest_limit(val)
+        knobs = spread_knob(cost_at, (1e-4 * high, high), targets, n_evaluations=3 * n_points)
         if self.stop == "confidence":
             return [{"confidence": 1 - limit} for limit in knobs]
         return [{"threshold": limit} for limit in knobs]
 
-    def _stop_scores(self, val: Cohort) -> NDArray[np.float64]:
-        """For each slot the limit below which it is acquired, `(n, L, M)`, from one roll-out.
-
-        A limit cuts the same sequence of acquisitions short: a slot is reached where every score
-        up to it was above the limit.
-        """
-        lowest = np.full(len(val), np.inf)
-        scores = np.full((len(val), val.catalog.open_slots.size), -np.inf)
-
-        def note(
-            rows: NDArray[np.int64], slots: NDArray[np.int64], score: NDArray[np.float64]
-        ) -> None:
-            lowest[rows] = np.minimum(lowest[rows], score)
-            scores[rows, slots] = lowest[rows]
-
-        rollout(
-            DimePolicy(
-                self.predictor_,
-                self.value_,
-                self.stop,
-                -np.inf,
-                within_visit=self.within_visit,
-                on_choice=note,
-            ),
-            val,
-        )
-        return scores.reshape(val.recorded.shape)
+    def _highest_limit(self, val: Cohort) -> float:
+        """Above this limit nothing is ever acquired: everything begins with knowing nothing."""
+        if self.stop == "confidence":
+            return 1.0
+        start = Environment(val, availability=self.availability).observe()
+        ratios = self._policy_at(-np.inf).ratios(start)
+        return max(float(ratios.max(initial=0.0)), 1e-6)
 
     def policy(self, setting: dict[str, Any]) -> Policy:
         require_fitted(self, "value_")
@@ -294,6 +251,7 @@ class Dime(Method):
             limit = float(setting["threshold"])
         elif "confidence" in setting:
             limit = 1 - float(setting["confidence"])
-        return DimePolicy(
-            self.predictor_, self.value_, self.stop, limit, self.order, self.within_visit
-        )
+        return self._policy_at(limit)
+
+    def _policy_at(self, limit: float) -> DimePolicy:
+        return DimePolicy(self.predictor_, self.value_, self.stop, limit, self.order)

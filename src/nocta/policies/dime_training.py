@@ -6,6 +6,7 @@ See `nocta.policies.dime` for the method and where it departs from the original.
 from __future__ import annotations
 
 import copy
+from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
@@ -19,6 +20,8 @@ from nocta.cohort.catalog import Catalog
 from nocta.cohort.cohort import Cohort
 from nocta.cohort.history import History
 from nocta.estimators.targets import LossTargets
+from nocta.evaluation.rollout import Availability, Results
+from nocta.policies.one_at_a_time import slot_prices
 from nocta.predictors.cross_fitted import CrossFittedPredictor
 from nocta.predictors.encoding import EncodedCohort
 from nocta.predictors.losses import pair_losses
@@ -28,8 +31,16 @@ Order = Literal["time", "value"]
 FREE = 1e-6  # what a free slot counts as in a ratio
 
 
+@dataclass(frozen=True)
+class Rules:
+    """Those of the environment, as in `nocta.evaluation.rollout`."""
+
+    availability: Availability = "on-arrival"
+    results: Results = "after-visit"
+
+
 class ValueNet(nn.Module):
-    """Two hidden layers from the clock and everything acquired to one number per slot.
+    """Two hidden layers from everything acquired, the clock and pending orders to all slots.
 
     Args:
         slot_width: Length of what one slot contributes.
@@ -51,7 +62,7 @@ class ValueNet(nn.Module):
         self.slot_width, self.shape = slot_width, shape
         length, width = shape
         self.layers = nn.Sequential(
-            nn.Linear(length * (slot_width + 1) + context_width, hidden),
+            nn.Linear(length * (slot_width + 1) + width + context_width, hidden),
             nn.ReLU(),
             nn.Dropout(dropout),
             nn.Linear(hidden, hidden),
@@ -60,13 +71,22 @@ class ValueNet(nn.Module):
             nn.Linear(hidden, length * width),
         )
 
-    def forward(self, inputs: Tensor, clock: NDArray[np.int64]) -> Tensor:
-        """Expected drop of the loss, `(n, L, M)`, from `(n, L, width)` inputs and `(n,)` slots."""
+    def forward(
+        self, inputs: Tensor, clock: NDArray[np.int64], pending: NDArray[np.bool_]
+    ) -> Tensor:
+        """Expected drop of the loss for every slot, `(n, L, M)`.
+
+        Args:
+            inputs: `(n, L, width)` what is known.
+            clock: `(n,)` current slots.
+            pending: `(n, L, M)` what was ordered at the current visit and is not back yet.
+        """
         length = self.shape[0]
         now = F.one_hot(torch.from_numpy(np.maximum(clock, 0)), length).to(inputs.dtype)
         slots = inputs[..., : self.slot_width].flatten(1)
         free = inputs[:, 0, self.slot_width + length :]
-        out: Tensor = self.layers(torch.cat([slots, now, free], dim=1))
+        ordered = torch.from_numpy(pending.any(axis=1)).to(inputs.dtype)
+        out: Tensor = self.layers(torch.cat([slots, now, ordered, free], dim=1))
         return out.view(-1, *self.shape)
 
 
@@ -78,23 +98,17 @@ def earliest(ratios: NDArray[np.float64], eligible: NDArray[np.bool_]) -> NDArra
     return np.asarray(visit * ratios.shape[2] + there.argmax(axis=1))
 
 
-def prices_due(catalog: Catalog, acquired: NDArray[np.bool_]) -> NDArray[np.float64]:
-    """What each slot would add to the bill, fees not yet paid at its visit included, `(n, L, M)`.
-
-    Example:
-        >>> from nocta.testing import tiny_cohort
-        >>> catalog = tiny_cohort(1).catalog
-        >>> prices_due(catalog, np.zeros((1, 4, 2), bool))[0, 0].tolist()
-        [1.5, 3.0]
-    """
-    due = np.broadcast_to(catalog.costs, acquired.shape).copy()
-    for members, fee in zip(catalog.group_members, catalog.group_fee_values, strict=True):
-        due += fee * members * ~acquired[..., members].any(axis=-1, keepdims=True)
-    return np.asarray(due + catalog.visit_fee * ~acquired.any(axis=-1, keepdims=True))
-
-
 class Episodes:
-    """Running episodes of some subjects: what each has asked for, and where it stands."""
+    """Running episodes of some subjects: what each has asked for, and where it stands.
+
+    Args:
+        data: The subjects, encoded.
+        catalog: What can be acquired.
+        subjects: Who takes part.
+        share: Stands for a threshold: what is acquired must be among this share of the open
+            slots; 0 is the best only.
+        rules: What is known beforehand of missing values, and when results are shown.
+    """
 
     def __init__(
         self,
@@ -102,43 +116,76 @@ class Episodes:
         catalog: Catalog,
         subjects: NDArray[np.int64],
         share: NDArray[np.float64],
+        rules: Rules,
     ) -> None:
         self.data, self.catalog = data, catalog
         self.subjects = subjects.copy()
         self.requested = np.zeros((len(subjects), *catalog.open_slots.shape), dtype=bool)
-        self.clock = np.zeros(len(subjects), dtype=np.int64)
-        #: Stands for a threshold: what is acquired must be among this share; 0 is the best only.
-        self.share = share
+        self.clock = np.full(len(subjects), -1, dtype=np.int64)
+        self.visiting = np.zeros(len(subjects), dtype=bool)
+        self.share, self.rules = share, rules
 
     @property
     def open_slots(self) -> NDArray[np.bool_]:
-        """What can be acquired at the current visit or later, `(n, L, M)`."""
-        later = np.arange(self.catalog.n_times)[None, :, None] >= self.clock[:, None, None]
-        return np.asarray(later & self.catalog.open_slots & ~self.requested)
+        """What can be acquired at a visit under way or later, `(n, L, M)`."""
+        closed = (self.clock - self.visiting)[:, None, None]
+        later = np.arange(self.catalog.n_times)[None, :, None] > closed
+        offered = self.catalog.open_slots
+        if self.rules.availability == "known":
+            offered = offered & self.data.recorded[self.subjects]
+        return np.asarray(later & offered & ~self.requested)
 
-    def inputs(self) -> Tensor:
-        return self.data.inputs(self.subjects, self.requested)
+    @property
+    def pending(self) -> NDArray[np.bool_]:
+        """What was ordered at a visit that is not over, `(n, L, M)`."""
+        now = np.arange(self.catalog.n_times) == self.clock[:, None]
+        now = now & (self.visiting & (self.rules.results == "after-visit"))[:, None]
+        return np.asarray(self.requested & now[:, :, None])
+
+    def values(self, value: ValueNet) -> Tensor:
+        """What the network says of every slot, `(n, L, M)`."""
+        pending = self.pending
+        shown = self.data.inputs(self.subjects, self.requested & ~pending)
+        found: Tensor = value(shown, self.clock, pending)
+        return found
 
     def best(self, drop: NDArray[np.float32], open_slots: NDArray[np.bool_]) -> NDArray[np.int64]:
         """The best slot of the earliest visit among the top share of open slots, `(n,)`."""
-        acquired = self.requested & self.data.recorded[self.subjects]
-        ratios = drop / np.maximum(prices_due(self.catalog, acquired), FREE)
+        pending = self.pending
+        acquired = self.requested & (self.data.recorded[self.subjects] | pending)
+        ratios = drop / np.maximum(slot_prices(self.catalog, acquired), FREE)
         ratios = np.where(open_slots, ratios, -np.inf)
         ranked = -np.sort(-ratios.reshape(len(ratios), -1), axis=1)
         cut = (self.share * open_slots.sum(axis=(1, 2))).astype(np.int64)
         least = ranked[np.arange(len(cut)), cut]
         return earliest(ratios, (ratios >= least[:, None, None]) & open_slots)
 
-    def acquire(self, slots: NDArray[np.int64], going: NDArray[np.bool_]) -> None:
-        rows, chosen = np.flatnonzero(going), slots[going]
-        width = self.catalog.n_features
-        self.requested[rows, chosen // width, chosen % width] = True
-        self.clock[rows] = chosen // width
+    def leaves(self, slots: NDArray[np.int64]) -> NDArray[np.bool_]:
+        """Who first ends a visit and waits for its results before asking for `slots`, `(n,)`."""
+        return np.asarray(
+            self.pending.any(axis=(1, 2)) & (slots // self.catalog.n_features != self.clock)
+        )
+
+    def with_slots(self, slots: NDArray[np.int64]) -> NDArray[np.bool_]:
+        """What would have been asked for with these slots too, `(n, L, M)`."""
+        more = self.requested.reshape(len(slots), -1).copy()
+        more[np.arange(len(slots)), slots] = True
+        return more.reshape(self.requested.shape)
+
+    def act(self, slots: NDArray[np.int64], going: NDArray[np.bool_]) -> None:
+        """End the visits that are to be left; acquire for all others who are `going`."""
+        leaves = self.leaves(slots)
+        self.visiting[leaves] = False
+        rows = np.flatnonzero(going & ~leaves)
+        self.requested[rows] = self.with_slots(slots)[rows]
+        self.clock[rows] = slots[rows] // self.catalog.n_features
+        self.visiting[rows] = True
 
     def restart(self, rows: NDArray[np.int64], subjects: NDArray[np.int64]) -> None:
         self.subjects[rows] = subjects
         self.requested[rows] = False
-        self.clock[rows] = 0
+        self.clock[rows] = -1
+        self.visiting[rows] = False
 
 
 class JointTraining:
@@ -152,8 +199,10 @@ class JointTraining:
         order: Order,
         expected: bool,
         seed: int,
+        rules: Rules,
     ) -> None:
         self.predictor, self.value, self.order = predictor, value, order
+        self.rules = rules
         self.train, self.rng = train, np.random.default_rng(seed)
         self.targets = LossTargets(
             train, predictor.members, predictor.fold, ("cross-entropy",), expected
@@ -164,8 +213,9 @@ class JointTraining:
             train.catalog,
             self.rng.integers(len(train), size=n_pool),
             self._shares(n_pool),
+            rules,
         )
-        self.before = self._losses(np.arange(n_pool))
+        self.before = self._losses(np.arange(n_pool), self.pool.requested)
 
     def run(self, val: Cohort, n_updates: int, epsilon: float, progress: bool) -> list[float]:
         """Train; end with the weights best on validation; its loss at every check."""
@@ -198,32 +248,38 @@ class JointTraining:
         return losses
 
     def _step(self, epsilon: float) -> Tensor:
-        """One acquisition of every running episode: the losses of both networks."""
+        """One step of every running episode: the losses of both networks.
+
+        A drop is that of a slot on top of everything ordered, pending or not, since both will be
+        back when it counts. Whoever would go to another visit while results are pending learns
+        from the slot as well, but waits for the results and then chooses anew.
+        """
         pool = self.pool
         self.value.train()
-        values = self.value(pool.inputs(), pool.clock)
+        values = pool.values(self.value)
         open_slots = pool.open_slots
         slots = pool.best(values.detach().numpy(), open_slots)
         draws = (self.rng.random(open_slots.shape) * open_slots).reshape(len(slots), -1)
         slots = np.where(self.rng.random(len(slots)) < epsilon, draws.argmax(axis=1), slots)
-        pool.acquire(slots, np.ones(len(slots), dtype=bool))
-        after = self._losses(np.arange(len(slots)))
+        after = self._losses(np.arange(len(slots)), pool.with_slots(slots))
         chosen = values.flatten(1).gather(1, torch.from_numpy(slots)[:, None])[:, 0]
-        loss = F.mse_loss(chosen, self.before - after) + self._predictor_loss()
-        self.before = after
+        loss = F.mse_loss(chosen, self.before - after)
+        self.before = torch.where(torch.from_numpy(pool.leaves(slots)), self.before, after)
+        pool.act(slots, np.ones(len(slots), dtype=bool))
+        loss = loss + self._predictor_loss()
         done = np.flatnonzero(~pool.open_slots.any(axis=(1, 2)))
         if done.size:
             pool.restart(done, self.rng.integers(len(self.train), size=len(done)))
-            self.before[torch.from_numpy(done)] = self._losses(done)
+            self.before[torch.from_numpy(done)] = self._losses(done, pool.requested[done])
         return loss
 
     def _shares(self, n: int) -> NDArray[np.float64]:
         """Evenly spread from the best slot only to any slot, few of them wide, `(n,)`."""
         return np.linspace(0, 1, n, endpoint=False) ** 2 * (self.order == "time")
 
-    def _losses(self, rows: NDArray[np.int64]) -> Tensor:
+    def _losses(self, rows: NDArray[np.int64], requested: NDArray[np.bool_]) -> Tensor:
         """Summed over the labelled times, of some of the running episodes."""
-        return self.targets(self.pool.subjects[rows], self.pool.requested[rows])[..., 0].sum(dim=1)
+        return self.targets(self.pool.subjects[rows], requested)[..., 0].sum(dim=1)
 
     def _predictor_loss(self) -> Tensor:
         """Of one network, on half of the episodes, of subjects it may learn from."""
@@ -249,16 +305,19 @@ class JointTraining:
             some.catalog,
             np.arange(len(some)),
             self._shares(len(some)),
+            self.rules,
         )
-        n_slots = int(some.catalog.open_slots.sum())
-        looks = set(np.linspace(0, n_slots, n_looks + 1).round().astype(int)[1:].tolist())
+        n_steps = int(some.catalog.open_slots.sum())
+        if self.rules.results == "after-visit":
+            n_steps += some.n_times  # each visit has to be ended
+        looks = set(np.linspace(0, n_steps, n_looks + 1).round().astype(int)[1:].tolist())
         losses = []
-        for depth in range(1, n_slots + 1):
+        for step in range(1, n_steps + 1):
             open_slots = episodes.open_slots
-            drop = self.value(episodes.inputs(), episodes.clock).numpy()
+            drop = episodes.values(self.value).numpy()
             going = np.asarray(open_slots.any(axis=(1, 2)))
-            episodes.acquire(episodes.best(drop, open_slots), going)
-            if depth in looks:
+            episodes.act(episodes.best(drop, open_slots), going)
+            if step in looks:
                 predicted = self.predictor.predict_proba(History.of(some, episodes.requested))
                 losses.append(float(np.nanmean(pair_losses(some.labels, predicted))))
         return float(np.mean(losses))

@@ -19,7 +19,7 @@ from nocta.policies.base import Policy
 from nocta.predictors.base import Predictor
 
 if TYPE_CHECKING:  # the environment imports this package
-    from nocta.evaluation.rollout import Availability
+    from nocta.evaluation.rollout import Availability, Results
 
 #: Operating points are spread over this share of the cost of acquiring everything.
 COST_SHARE = (0.05, 0.90)
@@ -55,9 +55,13 @@ class Method(ABC):
     shares_predictor: ClassVar[bool] = False
     #: Whether the knob is a cost weight, so that given ones can replace those of `settings`.
     has_cost_weight: ClassVar[bool] = False
+    #: Whether its policies add to a visit one feature after the other (`Policy.acts_within_visit`).
+    acts_within_visit: ClassVar[bool] = False
     #: The rule it will be judged under, set before `fit` by whoever judges; roll-outs on
     #: validation follow it.
     availability: Availability = "on-arrival"
+    #: Likewise, when a visit's results are shown; it matters to methods that act within visits.
+    results: Results = "after-visit"
 
     @abstractmethod
     def fit(

@@ -1,7 +1,7 @@
 """For policies that acquire one slot at a time: what is open at the current visit or later.
 
-Such a policy may add to the visit it is at (`Policy.acts_within_visit`), so the fees of that
-visit may have been paid already, and a price is what a slot adds to the bill.
+Such a policy adds to the visit it is at (`Policy.acts_within_visit`), so the fees of that visit
+may be due already, and a price is what a slot adds to the bill.
 """
 
 from __future__ import annotations
@@ -33,26 +33,23 @@ def slot_prices(catalog: Catalog, acquired: NDArray[np.bool_]) -> NDArray[np.flo
     return prices
 
 
-def affordable_slots(observation: Observation, within_visit: bool = True) -> NDArray[np.bool_]:
-    """Slots of the current visit or later that are open and within the budget, `(n, L, M)`.
-
-    Args:
-        observation: What is known.
-        within_visit: Whether the current visit is still open; otherwise later ones only.
-    """
-    catalog, history = observation.catalog, observation.history
-    out = observation.open_slots
-    if within_visit:
-        now = np.arange(catalog.n_times)[None, :, None] == observation.time[:, None, None]
-        here = now & catalog.open_slots & ~history.requested
-        out = out | (here if observation.available is None else here & observation.available)
+def affordable_slots(observation: Observation) -> NDArray[np.bool_]:
+    """Slots that are open and within the budget, `(n, L, M)`; what is pending counts as paid."""
+    prices = slot_prices(observation.catalog, observation.committed)
     left = observation.remaining[:, None, None] + _TOLERANCE
-    return np.asarray(out & (slot_prices(catalog, history.acquired) <= left))
+    return np.asarray(observation.open_slots & (prices <= left))
 
 
-def acquire_slot(slot: NDArray[np.int64], catalog: Catalog) -> Decision:
-    """Acquire one slot each, by its position in `(L, M)`; a negative position stops, `(n,)`."""
-    time, feature = np.divmod(slot, catalog.n_features)
+def acquire_slot(slot: NDArray[np.int64], observation: Observation) -> Decision:
+    """Acquire one slot each, by its position in `(L, M)`; a negative position stops, `(n,)`.
+
+    Where results are pending and the slot is not of the current visit, the visit is ended first,
+    so that nobody leaves or stops before the results are seen.
+    """
+    width = observation.catalog.n_features
+    time, feature = np.divmod(slot, width)
     stop = slot < 0
-    features = np.arange(catalog.n_features) == feature[:, None]
-    return Decision(np.where(stop, Decision.STOP, time), features & ~stop[:, None])
+    ends = observation.waiting & (stop | (time != observation.time))
+    features = (np.arange(width) == feature[:, None]) & ~(stop | ends)[:, None]
+    where = np.where(stop, Decision.STOP, time)
+    return Decision(np.where(ends, observation.time, where), features)

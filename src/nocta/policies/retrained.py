@@ -71,7 +71,9 @@ class RetrainedMethod(Method):
             if value not in self.costs_:
                 policy = self._train(value, train, val, seed, progress)
                 self.policies_[value] = policy
-                found = rollout(policy, val, availability=self.availability, seed=seed)
+                found = rollout(
+                    policy, val, availability=self.availability, results=self.results, seed=seed
+                )
                 self.costs_[value] = found.cost
             return self.costs_[value]
 

@@ -9,6 +9,7 @@ from typing import Any
 from nocta.experiments.compare import Comparison
 from nocta.experiments.files import write_atomically
 from nocta.plots.frontier import METRIC_LABELS
+from nocta.policies.registry import method_class
 from nocta.report import tables
 from nocta.report.figures import report_figures
 from nocta.report.tuning import tuning_table
@@ -69,7 +70,17 @@ def _content(comparison: Comparison) -> dict[str, Any]:
         "versions": tables.versions_table(view),
         "failures": [str(failure) for failure in comparison.failures],
         "availability": comparison.setup.availability,
+        "impatient": impatient_methods(view),
     }
+
+
+def impatient_methods(view: ReportView) -> str:
+    """Who saw one result of a visit before asking for the next, in words; nobody by default."""
+    if view.comparison.setup.results != "at-once":
+        return ""
+    jobs = {record["job"]["label"]: record["job"]["method"] for record in view.comparison.records}
+    found = [name for name in view.methods if method_class(jobs[name]).acts_within_visit]
+    return " and ".join(tables.label(name) for name in found)
 
 
 def headline(view: ReportView) -> str:

@@ -196,6 +196,7 @@ def settings_table(view: ReportView) -> list[tuple[str, str]]:
         ("seeds", ", ".join(str(s) for s in comparison.seeds)),
         ("preset", setup.preset),
         ("availability", setup.availability),
+        ("results of a visit are shown", setup.results),
         ("predictor of methods that share one", setup.predictor),
         ("acquiring everything costs", f"{cohort['cost_of_everything']:.2f}"),
         *([("tuning", f"{setup.n_trials} trials per method and seed")] if setup.n_trials else []),
@@ -239,6 +240,8 @@ def versions_table(view: ReportView) -> list[tuple[str, str]]:
 
 def command(comparison: Comparison) -> str:
     """The command that repeats the comparison."""
+    if comparison.command:
+        return comparison.command
     setup, source = comparison.setup, comparison.setup.source
     parts = ["nocta", "compare", source.data]
     parts += ["--methods", ",".join(comparison.methods), "--seeds", str(len(comparison.seeds))]
@@ -255,6 +258,7 @@ def command(comparison: Comparison) -> str:
         "--availability": setup.availability
         if setup.availability != defaults.availability
         else None,
+        "--results": setup.results if setup.results != defaults.results else None,
         "--tune": str(setup.n_trials) if setup.n_trials else None,
         "--predictor": setup.predictor if setup.predictor != defaults.predictor else None,
     }
