@@ -182,9 +182,9 @@ def _draw_graph(axes: Axes, entry: Dynamics, shown: list[int]) -> None:
                 zorder=2,
             )
         )
-    t, i = np.nonzero(entry.acquired[:, shown] > 0)
-    shares = entry.acquired[t, np.array(shown)[i]]
-    axes.scatter(t, i, s=_NODE**2 * shares, color="black", linewidth=0, zorder=3)
+    times, rows = np.nonzero(entry.acquired[:, shown] > 0)
+    shares = entry.acquired[times, np.array(shown)[rows]]
+    axes.scatter(times, rows, s=_NODE**2 * shares, color="black", linewidth=0, zorder=3)
     axes.set_ylim(len(shown) - 0.4, -0.6)
 
 

@@ -12,13 +12,21 @@ from numpy.typing import ArrayLike, NDArray
 from nocta.evaluation.frontier import Frontier
 from nocta.evaluation.metrics import check_metric
 from nocta.exceptions import DataError
-from nocta.plots.style import GREY, PAGE, house_style, legend_order, method_style
+from nocta.plots.style import (
+    GREY,
+    METHOD_STYLES,
+    PAGE,
+    house_style,
+    legend_order,
+    method_style,
+)
 
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
+_OPTIMUM = "optimum (exact)"
 METRIC_LABELS = {
     "accuracy": "accuracy",
     "ap": "average precision",
@@ -190,8 +198,17 @@ def frontier_panels(panels: Sequence[Panel]) -> Figure:
         for axes in places[: len(panels)]:
             handles, labels = axes.get_legend_handles_labels()
             entries |= {k: v for k, v in zip(labels, handles, strict=True) if k not in entries}
-        figure.legend(entries.values(), entries.keys(), loc="outside lower center", ncols=4)
+        names = sorted(entries, key=_place_in_legend)
+        figure.legend([entries[n] for n in names], names, loc="outside lower center", ncols=4)
     return figure
+
+
+def _place_in_legend(label: str) -> int:
+    """The optimum, our curves in their fixed order, then what is published."""
+    known = [style.label for style in METHOD_STYLES.values()]
+    if label == _OPTIMUM:
+        return -1
+    return known.index(label) if label in known else len(known) + ("published" in label)
 
 
 def _draw_method(axes: Axes, name: str, position: int, rows: pd.DataFrame, metric: str) -> None:
@@ -236,7 +253,7 @@ def _draw_optimum(axes: Axes, points: NDArray[np.float64], reach: float) -> None
     cost, quality = points[np.argsort(points[:, 0])].T
     if reach > cost[-1]:
         cost, quality = np.append(cost, reach), np.append(quality, quality[-1])
-    axes.plot(cost, quality, color="black", linewidth=1.6, label="optimum (exact)", zorder=2)
+    axes.plot(cost, quality, color="black", linewidth=1.6, label=_OPTIMUM, zorder=2)
     axes.fill_between(cost, quality, quality.max(), color=GREY, alpha=0.10, linewidth=0, zorder=0)
     axes.annotate(
         "out of reach",

@@ -1,0 +1,181 @@
+"""`nocta reproduce`: a table or figure of the paper, with the paper's numbers beside ours."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from nocta.cli.data import find_schema, is_table
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+    from nocta.experiments.setup import DataSource
+    from nocta.reproduce import Sheet
+
+
+def reproduce(
+    name: Annotated[
+        str,
+        typer.Argument(
+            metavar="NAME", help="What to reproduce; --list shows all.", show_default=False
+        ),
+    ] = "",
+    out: Annotated[
+        Path, typer.Option("--out", help="Folder of the results; continued where it stopped.")
+    ] = Path("reproduced"),
+    show: Annotated[bool, typer.Option("--list", help="List every name and its place.")] = False,
+    data: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--data",
+            help="Other data: a built-in name or a table; may be repeated.",
+            show_default=False,
+        ),
+    ] = None,
+    schema: Annotated[
+        Path | None,
+        typer.Option("--schema", help="Schema of a table; found beside it.", show_default=False),
+    ] = None,
+    path: Annotated[
+        Path | None,
+        typer.Option("--path", help="Where a data set's own files are.", show_default=False),
+    ] = None,
+    folder: Annotated[
+        list[Path] | None,
+        typer.Option(
+            "--from",
+            help="Run nothing: read the folder of a finished comparison; may be repeated.",
+            show_default=False,
+        ),
+    ] = None,
+    preset: Annotated[
+        str | None,
+        typer.Option(
+            "--preset",
+            help="`default` or `paper`, where it is not to be as listed.",
+            show_default=False,
+        ),
+    ] = None,
+    seeds: Annotated[
+        int | None,
+        typer.Option("--seeds", min=1, help="How many seeds; 5, as in the paper (quick: 2)."),
+    ] = None,
+    availability: Annotated[
+        str,
+        typer.Option(
+            "--availability",
+            help="`on-arrival`, or `known`: the paper's rule, missing slots known beforehand.",
+        ),
+    ] = "on-arrival",
+    jobs: Annotated[
+        int | None, typer.Option("--jobs", min=1, help="Processes; one per core by default.")
+    ] = None,
+    dask: Annotated[
+        str | None,
+        typer.Option("--dask", help="Address of a Dask scheduler.", show_default=False),
+    ] = None,
+    quick: Annotated[
+        bool, typer.Option("--quick", help="A rehearsal: few subjects, short training.")
+    ] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", help="Show no progress.")] = False,
+) -> None:
+    """Reproduce a table or figure of the paper: NAME.md, NAME.csv, figures and the report.
+
+    What was run is kept in OUT/runs job by job: the same command goes on where it stopped, and
+    names that need the same jobs share them. With --from nothing is run.
+    """
+    from rich.console import Console
+
+    from nocta.exceptions import ConfigError
+    from nocta.reproduce import Request, find_recipe
+    from nocta.reproduce import reproduce as make
+
+    console = Console(highlight=False)
+    if show:
+        console.print(_listing())
+        return
+    if not name:
+        raise ConfigError("Name a table or figure; `nocta reproduce --list` shows all.")
+    recipe = find_recipe(name)
+    request = Request(
+        out=out,
+        sources=_sources(data or [], schema, path, recipe.data),
+        folders=tuple(folder or ()),
+        preset=preset,
+        n_seeds=seeds,
+        quick=quick,
+        rules={"availability": availability} if availability != "on-arrival" else {},
+        n_jobs=jobs,
+        dask=dask,
+        progress=not quiet,
+    )
+    try:
+        page = make(recipe, request)
+    except KeyboardInterrupt:
+        typer.echo(
+            f"\nStopped. What is finished is in '{out}'; the same command goes on.", err=True
+        )
+        raise typer.Exit(130) from None
+    files = page.write(out)
+    for sheets in page.sheets.values():
+        for sheet in sheets[:1]:
+            console.print(_table(sheet))
+    console.print(f"In {out}: {', '.join(file.name for file in files)}", soft_wrap=True)
+    if page.failures:
+        errors = Console(stderr=True, highlight=False)
+        errors.print(f"{len(page.failures)} job(s) failed; the same command tries them again.")
+        for failure in page.failures:
+            errors.print(f"  {failure}", style="red", markup=False)
+        raise typer.Exit(1)
+
+
+def _sources(
+    data: list[str], schema: Path | None, path: Path | None, usual: tuple[str, ...]
+) -> tuple[DataSource, ...]:
+    """The data named on the command line; the recipe's own where only their place is given."""
+    from nocta.exceptions import ConfigError
+    from nocta.experiments.setup import DataSource
+
+    if not data and path is not None and len(usual) == 1:
+        data = list(usual)
+    if (schema is not None or path is not None) and len(data) != 1:
+        raise ConfigError("--schema and --path belong to one data set; name it with --data.")
+    return tuple(
+        DataSource(
+            name,
+            schema=str(find_schema(name, schema)) if is_table(name) else None,
+            path=None if path is None else str(path),
+        )
+        for name in data
+    )
+
+
+def _listing() -> Table:
+    from rich.box import SIMPLE_HEAD
+    from rich.table import Table
+
+    from nocta.reproduce import RECIPES
+
+    table = Table(box=SIMPLE_HEAD)
+    for column in ("name", "in the paper", "what", "data"):
+        table.add_column(column, no_wrap=column == "name")
+    for recipe in RECIPES:
+        place, data = recipe.entry.place.partition(",")[0], ", ".join(recipe.data) or "its own"
+        table.add_row(recipe.name, place, recipe.title, data)
+    return table
+
+
+def _table(sheet: Sheet) -> Table:
+    from rich.box import SIMPLE_HEAD
+    from rich.table import Table
+
+    head, rows = sheet.readable()
+    table = Table(title=sheet.title, title_justify="left", box=SIMPLE_HEAD)
+    for i, column in enumerate(head):
+        table.add_column(column, justify="right" if i else "left", no_wrap=i == 0)
+    for row in rows:
+        table.add_row(*row)
+    return table

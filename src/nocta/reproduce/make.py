@@ -1,0 +1,204 @@
+"""From a recipe to its page: one function per kind."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from statistics import mean
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from nocta.exceptions import ConfigError
+from nocta.experiments.paper import paper_results
+from nocta.experiments.summary import headline_metric
+from nocta.experiments.versions import versions
+from nocta.plots.dynamics import dynamics_figure
+from nocta.plots.frontier import Panel, frontier_panels
+from nocta.report.view import ReportView
+from nocta.reproduce.beside import points_sheet, sheets
+from nocta.reproduce.complexity import complexity_page
+from nocta.reproduce.evidence import Evidence, Request, gather
+from nocta.reproduce.page import Page, Sheet
+from nocta.reproduce.recipes import Kind, Recipe
+from nocta.reproduce.theory import theory_sheets
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+def reproduce(recipe: Recipe, request: Request) -> Page:
+    """Make a table or figure; what was run is kept, nothing else is written yet.
+
+    Args:
+        recipe: Which one; see `nocta.reproduce.recipes.find_recipe`.
+        request: On which data, how often, where to.
+
+    Returns:
+        The page; `page.write(directory)` writes it.
+    """
+    page = Page(recipe.name, recipe.entry, recipe.title, request.command(recipe))
+    _MAKERS[recipe.kind](recipe, request, page)
+    if not request.folders:
+        used = ", ".join(f"{name} {version}" for name, version in versions().items())
+        page.notes.append(f"Made with {used}.")
+    return page
+
+
+def _add_evidence(page: Page, found: Sequence[Evidence], request: Request) -> None:
+    """How the results were made, what failed, and the reports of what was run."""
+    for evidence in found:
+        setup, seeds = evidence.setup, evidence.results["seed"].nunique()
+        page.notes.append(
+            f"{evidence.dataset}: preset `{setup.preset}`, availability `{setup.availability}`, "
+            f"{seeds} seed(s), {evidence.results['n_subjects'].max()} test subjects."
+        )
+        absent = [arm.label for arm in evidence.arms if arm not in evidence.present]
+        if absent:
+            page.notes.append(f"Not among the results: {', '.join(absent)}.")
+        if setup.quick:
+            page.notes.append(
+                "**A rehearsal**: few subjects, short training. The numbers show that everything "
+                "runs, and nothing else."
+            )
+        page.failures += [str(failure) for failure in evidence.failures]
+        if evidence.comparison is not None and not request.folders:
+            end = evidence.dataset if len(found) > 1 else ""
+            page.comparisons[end] = evidence.comparison
+
+
+def _table(recipe: Recipe, request: Request, page: Page) -> None:
+    found = gather(recipe, request)
+    _add_evidence(page, found, request)
+    for evidence in found:
+        page.sheets[evidence.dataset if len(found) > 1 else ""] = sheets(recipe, evidence)
+
+
+def _frontiers(recipe: Recipe, request: Request, page: Page) -> None:
+    found = {evidence.dataset: evidence for evidence in gather(recipe, request)}
+    _add_evidence(page, list(found.values()), request)
+    asked = request.sources or request.folders
+    # What could not be run is still drawn as published.
+    names = list(found) if asked else list(dict.fromkeys([*recipe.data, *found]))
+    panels = []
+    for name in names:
+        metric = recipe.metric or headline_metric(name)
+        evidence = found.get(name)
+        own = evidence is None or evidence.setup.source.schema is None
+        panels.append(
+            Panel(
+                evidence.results if evidence else None,
+                metric,
+                _optimum_points(evidence) if evidence and metric == "accuracy" else None,
+                _published(name, metric) if own else None,
+                name if evidence else f"{name} (as published)",
+                _currency(evidence),
+            )
+        )
+        if evidence:
+            page.sheets[name if len(found) > 1 else ""] = [points_sheet(evidence)]
+        else:
+            page.notes.append(
+                f"{name} is not on this machine, so only the published points are drawn; "
+                f"`nocta datasets {name}` says how to get it."
+            )
+    page.figures[""] = frontier_panels(panels)
+
+
+def _currency(evidence: Evidence | None) -> str:
+    has_jobs = evidence is not None and evidence.comparison is not None
+    return ReportView(evidence.comparison).currency if has_jobs else ""  # type: ignore[union-attr, arg-type]
+
+
+def _optimum_points(evidence: Evidence) -> np.ndarray | None:
+    optimum = evidence.optimum
+    return None if optimum is None else np.stack([optimum.cost, optimum.accuracy], axis=1)
+
+
+def _published(dataset: str, metric: str) -> pd.DataFrame | None:
+    import pandas as pd
+
+    table = paper_results(dataset)
+    rows = [
+        {"method": row.method, "cost": row.cost, metric: row.metrics[metric]}
+        for row in (table.rows if table else ())
+        if metric in row.metrics
+    ]
+    return pd.DataFrame(rows) if rows else None
+
+
+def _dynamics(recipe: Recipe, request: Request, page: Page) -> None:
+    found = gather(recipe, request)
+    _add_evidence(page, found, request)
+    for evidence in found:
+        if evidence.comparison is None:
+            raise ConfigError(
+                "The dynamics need the finished jobs (`jobs/` beside results.csv), which this "
+                "folder does not hold; leave out --from to run them."
+            )
+        printed = [row.cost for row in recipe.rows if row.dataset == evidence.dataset]
+        view = ReportView(evidence.comparison, mean(printed) if printed else None)
+        end = evidence.dataset if len(found) > 1 else ""
+        page.figures[end] = dynamics_figure(view.dynamics(), view.axis, bottom="graph")
+        page.sheets[end] = _dynamics_sheets(view)
+        page.notes.append(
+            f"Each method at its operating point nearest to cost {view.reference_cost:.2f}. Top: "
+            f"mean cost per subject over time. Middle: share of subjects who acquired for the last "
+            f"time then. Bottom: a dot is as large as the feature is often acquired then; an arrow "
+            f"leads to what the same subjects acquire later, the stronger the more of them."
+        )
+
+
+def _dynamics_sheets(view: ReportView) -> list[Sheet]:
+    import pandas as pd
+
+    entries, labels = view.dynamics(), view.axis.labels
+    times = [
+        {"method": d.method, "time": time, "cost": cost, "share_stopping": stop}
+        for d in entries
+        for time, cost, stop in zip(
+            ["never", *labels], [0.0, *d.cost_per_time], d.stop_share, strict=True
+        )
+    ]
+    pairs = [
+        {
+            "method": d.method,
+            "feature": d.features[m],
+            "time": labels[t],
+            "later_feature": d.features[other],
+            "later_time": labels[later],
+            "share": share,
+        }
+        for d in entries
+        for t, m, later, other, share in d.together[:10]
+    ]
+    found = [Sheet("", "Cost per time and where acquiring ends", pd.DataFrame(times))]
+    if pairs:
+        found.append(Sheet("together", "Acquired together most often", pd.DataFrame(pairs)))
+    return found
+
+
+def _theory(recipe: Recipe, request: Request, page: Page) -> None:
+    _refuse_data(recipe, request)
+    page.sheets[""] = theory_sheets(quick=request.quick, progress=request.progress)
+
+
+def _complexity(recipe: Recipe, request: Request, page: Page) -> None:
+    _refuse_data(recipe, request)
+    complexity_page(recipe, request, page)
+
+
+def _refuse_data(recipe: Recipe, request: Request) -> None:
+    if request.sources or request.folders:
+        raise ConfigError(
+            f"'{recipe.name}' makes its own tasks; leave out --data and --from. All other names "
+            f"take them."
+        )
+
+
+_MAKERS: dict[Kind, Callable[[Recipe, Request, Page], None]] = {
+    "table": _table,
+    "frontiers": _frontiers,
+    "dynamics": _dynamics,
+    "complexity": _complexity,
+    "theory": _theory,
+}

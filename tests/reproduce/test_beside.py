@@ -1,0 +1,124 @@
+"""The paper's rows beside ours, on numbers worked by hand."""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from nocta.experiments.results import COLUMNS, write_results
+from nocta.experiments.setup import DataSource, Setup
+from nocta.reproduce import Request, Sheet, find_recipe, reproduce
+from nocta.reproduce.beside import quality_at, sheets
+from nocta.reproduce.evidence import Evidence
+
+
+def results(points: dict[tuple[str, int], list[tuple[float, float]]], dataset="synthetic"):
+    rows = [
+        dict.fromkeys(COLUMNS, 0)
+        | {"dataset": dataset, "method": m, "seed": s, "cost": c, "setting": "{}"}
+        | {"accuracy": q, "ap": q, "roc_auc": q, "cross_entropy": -q, "preset": "paper"}
+        for (m, s), curve in points.items()
+        for c, q in curve
+    ]
+    return pd.DataFrame(rows)
+
+
+CURVES = {
+    ("nocta-contrastive", 0): [(8.471, 0.7), (10.471, 0.9)],
+    ("nocta-contrastive", 1): [(9.471, 0.7), (12.0, 0.9)],
+    ("nocta-contrastive n_neighbors=10", 0): [(8.0, 0.5), (11.0, 0.5)],
+    ("nocta-contrastive n_neighbors=10", 1): [(8.0, 0.6), (11.0, 0.6)],
+}
+
+
+def evidence(frame: pd.DataFrame, name: str) -> Evidence:
+    setup = Setup(DataSource("synthetic"), preset="paper")
+    return Evidence(setup, tuple(find_recipe(name).arms("paper")), frame)
+
+
+def test_ours_are_read_off_at_the_cost_of_the_paper() -> None:
+    mean, error, seeds = quality_at(results(CURVES), "nocta-contrastive", "accuracy", 9.471)
+    assert (mean, error, seeds) == (pytest.approx(0.75), pytest.approx(0.05), 2)
+
+
+def test_costs_out_of_reach_have_no_value() -> None:
+    frame = results(CURVES)
+    assert quality_at(frame, "nocta-contrastive", "accuracy", 8.471)[2] == 1
+    mean, _, seeds = quality_at(frame, "nocta-contrastive", "accuracy", 20.0)
+    assert (math.isnan(mean), seeds) == (True, 0)
+    assert quality_at(frame, "nocta-contrastive", "accuracy", 12.1)[0] == pytest.approx(0.9)
+
+
+def test_every_row_of_the_paper_has_its_line() -> None:
+    found = sheets(find_recipe("table-neighbors"), evidence(results(CURVES), "table-neighbors"))
+    assert [sheet.name for sheet in found] == ["", "differences", "points"]
+    first = found[0].frame
+    assert first["n_neighbors"].tolist() == [5, 10, 25]
+    assert first["paper_accuracy"].tolist() == [0.815, 0.801, 0.816]
+    assert first["our_accuracy"].tolist()[0] == pytest.approx(0.75)
+    assert first["seeds"].tolist() == [2, 2, 0]
+    assert first["optimum"].iloc[0] == pytest.approx(0.870, abs=1e-3)
+
+
+def test_differences_are_to_the_usual_value() -> None:
+    found = sheets(find_recipe("table-neighbors"), evidence(results(CURVES), "table-neighbors"))
+    (row,) = found[1].frame.to_dict("records")
+    assert (row["method"], row["less"]) == (
+        "nocta-contrastive n_neighbors=10",
+        "nocta-contrastive",
+    )
+    assert row["difference"] < 0
+
+
+def test_other_data_are_shown_at_a_low_and_a_high_cost() -> None:
+    frame = results(CURVES, dataset="pbc-stage")
+    found = sheets(find_recipe("table-neighbors"), evidence(frame, "table-neighbors"))
+    assert [sheet.name for sheet in found] == ["", "differences", "points", "paper"]
+    assert found[0].frame["regime"].tolist() == ["low", "high"] * 2
+    assert found[0].frame["cost"].tolist()[:2] == pytest.approx([9.721, 10.221])
+    assert found[3].frame["accuracy"].tolist() == [0.815, 0.801, 0.816]
+
+
+def test_a_sheet_reads_well() -> None:
+    frame = pd.DataFrame(
+        [
+            {
+                "method": "nocta-contrastive",
+                "n_candidates": 100,
+                "metric": "values",
+                "similarity_scale": 0.5,
+                "cost": 9.4712,
+                "cost_spread": 0.033,
+                "our_ap": float("nan"),
+                "our_ap_error": float("nan"),
+            }
+        ]
+    )
+    head, (row,) = Sheet("", "", frame).readable()
+    assert head == ["method", "|O|", "retrieval by", "β", "cost", "our AP"]
+    assert row == ["NOCTA contrastive", "100", "feature values", "0.5", "9.47 ± 0.03", "–"]
+    assert r"\|O\|" in Sheet("", "", frame).markdown()
+
+
+def test_a_finished_comparison_is_read_instead_of_run(tmp_path: Path) -> None:
+    folder = tmp_path / "c"
+    folder.mkdir()
+    curves = {("nocta-contrastive", 0): [(6.0, 0.6), (12.0, 0.9)], ("static", 0): [(9.0, 0.5)]}
+    write_results(results(curves), folder / "results.csv")
+    setup = Setup(DataSource("synthetic"), cost_weights=(0.4,)).to_dict() | {"later": 1}
+    (folder / "setup.json").write_text(json.dumps({"format": 1, "setup": setup}))
+    request = Request(tmp_path / "out", folders=(folder,))
+    page = reproduce(find_recipe("table-synthetic"), request)
+    files = {path.name for path in page.write(tmp_path / "out")}
+    assert files == {"table-synthetic.md", "table-synthetic.csv"} | {
+        f"table-synthetic-{end}.csv" for end in ("points", "differences")
+    }
+    text = (tmp_path / "out/table-synthetic.md").read_text("utf-8")
+    assert "Table 8, appendix C.2" in text
+    assert "| NOCTA contrastive | 9.47 ± 0.03 | 0.815 ± 0.005 | 0.774 | 0.870 | 1 |" in text
+    assert "Not among the results: asac, ras, as, dime, difa, nocta-amortized." in text
+    assert "static subset" in text

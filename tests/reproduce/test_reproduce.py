@@ -1,0 +1,200 @@
+"""Recipes from end to end: run, continued, written; failures are reported, not fatal."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pandas as pd
+import pytest
+from typer.testing import CliRunner
+
+from nocta.cli.app import app
+from nocta.exceptions import ConfigError
+from nocta.experiments.setup import DataSource
+from nocta.reproduce import Recipe, Request, find_recipe, reproduce
+from nocta.reproduce.complexity import BASE_QUICK, Size, exponent, write_cohort
+from nocta.reproduce.recipes import Arm
+
+runner = CliRunner()
+
+
+class Plain(Recipe):
+    """A recipe that compares methods without training."""
+
+    def arms(self, preset: str) -> list[Arm]:
+        return [Arm(name, {}, {}, name) for name in ("random", "static")]
+
+
+def plain(kind: str = "table", **options) -> Recipe:
+    return Plain("table-plain", "synthetic", "a plain table", kind=kind, n_points=3, **options)  # type: ignore[arg-type]
+
+
+def invoke(*args: object) -> tuple[int, str]:
+    found = runner.invoke(app, ["reproduce", *(str(a) for a in args)])
+    return found.exit_code, " ".join(found.output.split())
+
+
+def test_a_table_is_run_written_and_continued(small: Request) -> None:
+    page = reproduce(plain(), small)
+    names = {path.name for path in page.write(small.out)}
+    assert {"table-plain.md", "table-plain.csv", "table-plain.html"} <= names
+    assert "reproduce table-plain" in (small.out / "table-plain.html").read_text("utf-8")
+    (folder,) = (small.out / "runs").iterdir()
+    kept = {path: path.stat().st_mtime_ns for path in (folder / "jobs").glob("*.json")}
+    assert len(kept) == 4
+    again = reproduce(plain(), small)
+    assert again.markdown() == page.markdown()
+    assert all(path.stat().st_mtime_ns == when for path, when in kept.items())
+
+
+def test_other_jobs_of_the_folder_are_left_out(small: Request) -> None:
+    reproduce(plain(), replace(small, n_seeds=2))
+    page = reproduce(plain(), replace(small, n_seeds=1))
+    assert set(page.sheets[""][1].frame["seeds"]) == {1}
+
+
+def test_a_failed_job_is_reported_and_the_rest_goes_on(
+    small: Request, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(self, *args, **rest):
+        raise RuntimeError("out of ink")
+
+    monkeypatch.setattr("nocta.policies.simple.Random.fit", fail)
+    page = reproduce(plain(), replace(small, n_seeds=1))
+    assert page.failures == ["random, seed 0: RuntimeError: out of ink"]
+    assert set(page.sheets[""][-1].frame["method"]) == {"static"}
+    assert "1 job(s) failed" in page.markdown()
+    monkeypatch.undo()
+    assert not reproduce(plain(), replace(small, n_seeds=1)).failures
+
+
+def test_nothing_finished_is_an_error(small: Request, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("Random", "Static"):
+        monkeypatch.setattr(f"nocta.policies.simple.{name}.fit", None)
+    with pytest.raises(ConfigError, match="No job of 'table-plain' finished on 'synthetic'"):
+        reproduce(plain(), replace(small, n_seeds=1))
+
+
+def test_data_that_are_not_there_are_drawn_as_published(
+    small: Request, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("NOCTA_DATA", raising=False)
+    recipe = plain("frontiers", data=("pbc-event", "adni"))
+    monkeypatch.setattr("nocta.experiments.setup.DataSource.load", _loading(DataSource.load))
+    page = reproduce(recipe, replace(small, sources=(), rules={"audit_subjects": 0}, n_seeds=1))
+    titles = [axes.get_title(loc="left") for axes in page.figures[""].axes]
+    assert titles == ["pbc-event", "adni (as published)"]
+    assert "`nocta datasets adni` says how to get it" in page.markdown()
+
+
+def _loading(load):
+    """The synthetic task in place of a data set that takes long to learn."""
+
+    def fake(self: DataSource, seed: int):
+        if self.data == "pbc-event":
+            return replace(load(DataSource("synthetic", max_subjects=60), seed), name="pbc-event")
+        return load(self, seed)
+
+    return fake
+
+
+def test_data_that_were_asked_for_must_be_there(
+    small: Request, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("NOCTA_DATA", raising=False)
+    for args in (["table-adni"], ["figure-roc"], ["table-beta", "--data", "oai-klg"]):
+        status, shown = invoke(*args, "--quick", "--quiet", "--out", tmp_path / "o")
+        assert status == 2
+        assert "adni" in shown.lower() or "oai" in shown.lower()
+        assert "http" in shown
+
+
+def test_dynamics_show_what_is_acquired_together(small: Request) -> None:
+    page = reproduce(plain("dynamics"), replace(small, n_seeds=1))
+    figure = page.figures[""]
+    assert len(figure.axes) == 6
+    assert figure.axes[4].patches  # arrows
+    together = page.sheets[""][1].frame
+    assert (together["time"].astype(float) < together["later_time"].astype(float)).all()
+    assert page.sheets[""][0].frame.groupby("method")["share_stopping"].sum().to_list() == (
+        pytest.approx([1.0, 1.0])
+    )
+
+
+def test_theory_holds_on_every_task(tmp_path: Path) -> None:
+    page = reproduce(find_recipe("theory"), Request(tmp_path, quick=True))
+    frame = page.sheets[""][0].frame
+    assert set(frame["holds"]) == {"yes"}
+    assert (frame[["bound_least", "replan_least"]] >= 0).all(axis=None)
+    assert frame["bound_most"].max() > 0
+
+
+def test_growth_is_measured_and_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(
+        "nocta.reproduce.complexity.AXES_QUICK",
+        {"L": (3, 4), "M": (2, 3), "O": (5, 20), "n": (40, 60)},
+    )
+    monkeypatch.setattr("nocta.reproduce.complexity.BASE_QUICK", Size(3, 2, 5, 40))
+    monkeypatch.setattr("nocta.reproduce.complexity.N_VAL", 20)
+    monkeypatch.setattr("nocta.reproduce.complexity.N_TEST", 20)
+
+    class Few(Recipe):
+        @property
+        def rows(self):
+            return [row for row in super().rows if row.method == "nocta-amortized"]
+
+    recipe = Few("table-complexity", "complexity", "growth", kind="complexity", data=())
+    page = reproduce(recipe, Request(tmp_path, quick=True))
+    growth, times = (sheet.frame for sheet in page.sheets[""])
+    assert growth["grows_with"].tolist() == ["L", "M", "|O|"]
+    assert growth["paper_exponent"].tolist() == [2, 1, 1]
+    assert (times["milliseconds"] > 0).all()
+    again = reproduce(recipe, Request(tmp_path, quick=True))
+    pd.testing.assert_frame_equal(again.sheets[""][1].frame, times)
+
+
+def test_exponents_are_slopes_of_logarithms() -> None:
+    assert exponent([1, 2, 4], [3.0, 6.0, 12.0]) == pytest.approx(1.0)
+    assert exponent([2], [1.0]) != exponent([2], [1.0])  # NaN: one size has no slope
+
+
+def test_drawn_cohorts_have_the_size_asked_for(tmp_path: Path) -> None:
+    source = write_cohort(BASE_QUICK, tmp_path)
+    train, val, test = source.split(source.load(0), 0)
+    assert (len(train), train.n_times, train.catalog.n_features) == (60, 4, 2)
+    assert (len(val), len(test)) == (60, 120)
+
+
+def test_the_list_names_everything() -> None:
+    status, shown = invoke("--list")
+    assert status == 0
+    assert "figure-dynamics" in shown
+    assert "Table 11" in shown
+
+
+@pytest.mark.parametrize(
+    ("args", "message"),
+    [
+        ([], "--list"),
+        (["table-adn"], "Did you mean 'table-adni'"),
+        (["theory", "--data", "pbc-stage"], "makes its own tasks"),
+        (["table-kappa", "--path", "x", "--data", "adni", "--data", "oai-klg"], "one data set"),
+        (["table-kappa", "--from", "nowhere"], "no results file"),
+        (["table-kappa", "--preset", "default"], "has no option 'n_top_plans'"),
+    ],
+)
+def test_wrong_input_exits_with_status_two(args: list[str], message: str, tmp_path: Path) -> None:
+    status, shown = invoke(*args, "--quiet", "--out", tmp_path / "o")
+    assert status == 2
+    assert message in shown
+
+
+def test_a_folder_without_what_is_wanted_is_refused(small: Request) -> None:
+    reproduce(plain(), replace(small, n_seeds=1))
+    (folder,) = (small.out / "runs").iterdir()
+    status, shown = invoke("table-embedding", "--from", folder, "--out", small.out)
+    assert status == 2
+    assert "has no results that belong to 'table-embedding'. It has: random, static." in shown
