@@ -20,8 +20,9 @@ from nocta.plans.space import ActionTable
 from nocta.policies.base import Observation
 
 _INFEASIBLE = 1e9
-#: Continuations looked at per subject and slot, about, and prefixes kept at least.
-_BRANCHES = 512
+#: Continuations looked at per subject and slot, about: of a network, and where neighbours vote.
+BRANCHES, VOTED_BRANCHES = 512, 128
+#: Prefixes kept at least.
 _NARROWEST = 4
 
 
@@ -73,6 +74,7 @@ def beam_search(
     width: int = 16,
     first_width: int = 64,
     n_best: int = 2,
+    branches: int = BRANCHES,
 ) -> FoundPlans:
     """Grow plans slot by slot and keep the `width` best prefixes, the empty one always among them.
 
@@ -85,6 +87,8 @@ def beam_search(
         first_width: The same before the first visit, when what pays lies farthest away; less
             where many subsets are offered.
         n_best: Plans returned per subject.
+        branches: Continuations looked at per slot, about; bounds the width where many subsets
+            are offered.
     """
     n, first = len(observation), int(observation.time[0]) + 1
     open_slots = torch.from_numpy(observation.open_slots)
@@ -92,7 +96,7 @@ def beam_search(
     # Where many subsets are offered, fewer prefixes are worth the time, and a wide first beam
     # would not fit in memory.
     most = max(len(s) for s in actions.subsets[first:])
-    affordable = max(_NARROWEST, _BRANCHES // most)
+    affordable = max(_NARROWEST, branches // most)
     width = min(width if first else max(width, first_width), affordable)
     weight = torch.from_numpy(cost_weight).float()[:, None, None]
     state = estimator.start(observation)

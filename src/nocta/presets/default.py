@@ -26,7 +26,14 @@ from nocta.estimators.on_policy import PlanMemory
 from nocta.estimators.retrieval import NeighborBank
 from nocta.estimators.targets import LossTargets
 from nocta.evaluation.rollout import rollout
-from nocta.plans.search import FoundPlans, beam_search, draw_candidates, sample_search
+from nocta.plans.search import (
+    BRANCHES,
+    VOTED_BRANCHES,
+    FoundPlans,
+    beam_search,
+    draw_candidates,
+    sample_search,
+)
 from nocta.plans.space import MAX_EXHAUSTIVE, ActionTable
 from nocta.policies.base import Observation
 from nocta.policies.planner import PlanningPolicy, Search
@@ -99,12 +106,26 @@ class DefaultPlanner(Planner):
     def width(self) -> int:
         return self.options.width if self.contrastive is None else self.options.voting_width
 
+    @property
+    def branches(self) -> int:
+        """A vote costs more than a network's answer; it matters where subsets are proposed."""
+        proposed = max(len(s) for s in self.actions.subsets) > 2**MAX_EXHAUSTIVE
+        return VOTED_BRANCHES if proposed and self.contrastive is not None else BRANCHES
+
     def search(self, cost_weight: float, n_best: int = 2) -> Search:
         estimator, options = self.estimator, self.options
 
         def grow(observation: Observation, weights: NDArray[np.float64], /) -> FoundPlans:
             actions = self._actions_for(observation.catalog)
-            return beam_search(estimator, observation, actions, weights, self.width, n_best=n_best)
+            return beam_search(
+                estimator,
+                observation,
+                actions,
+                weights,
+                self.width,
+                n_best=n_best,
+                branches=self.branches,
+            )
 
         def sample(observation: Observation, weights: NDArray[np.float64], /) -> FoundPlans:
             worth = self.worth if options.search == "guided" else None
