@@ -6,7 +6,12 @@ STAMP := $(VENV)/.installed
 # The small networks here run fastest on one thread; the tests use both cores by two processes.
 export OMP_NUM_THREADS ?= 1
 
-.PHONY: install demo test test-slow lint types format clean
+# The results of record; `make -k results` goes on past a part that fails.
+ABLATIONS := table-embedding table-candidates table-neighbors table-kappa table-beta table-gamma
+RESULTS := results-synthetic results-synthetic-paper results-pbc-event results-pbc-stage \
+	results-physionet2012 results-full-history results-variants results-ablations results-paper
+
+.PHONY: install demo test test-slow lint types format clean results $(RESULTS)
 
 install: $(STAMP)
 
@@ -32,6 +37,44 @@ test: lint types
 
 test-slow: install
 	$(BIN)/pytest -q -n 2 -m slow
+
+# Each part continues where it stopped; results/README.md says what it is.
+results: $(RESULTS)
+
+REFERENCES := static,random,periodic,first-visit,nothing,everything
+
+results-synthetic: install
+	$(BIN)/nocta compare synthetic --methods nocta-amortized,nocta-contrastive,static,random --seeds 5 --points 12 \
+	  --cost-weights 0.92,0.86,0.82,0.76,0.70,0.62,0.54,0.46,0.40 --out results/synthetic
+
+results-synthetic-paper: install
+	$(BIN)/nocta compare synthetic --preset paper --methods nocta-amortized,nocta-contrastive --seeds 3 \
+	  --cost-weights 0.57,0.42,0.34,0.23 --out results/synthetic-paper
+
+results-pbc-event: install
+	$(BIN)/nocta compare pbc-event --methods nocta-amortized,$(REFERENCES) --seeds 10 --out results/pbc-event
+
+results-pbc-stage: install
+	$(BIN)/nocta compare pbc-stage --methods nocta-amortized,$(REFERENCES) --seeds 10 --out results/pbc-stage
+
+results-physionet2012: install
+	$(BIN)/nocta compare physionet2012 --methods nocta-amortized,$(REFERENCES) --seeds 5 --out results/physionet2012
+
+results-full-history: install
+	$(BIN)/python benchmarks/full_history.py pbc-event pbc-stage --seeds 10
+
+results-variants: install
+	$(BIN)/python benchmarks/variants.py --subjects 5000 --out results/variants
+
+# The tables that share jobs have one folder; |O| = 10,000 takes longest.
+results-ablations: install
+	for name in $(ABLATIONS); do $(BIN)/nocta reproduce $$name --out results/ablations || exit 1; done
+
+# What is read from the folders above, or takes minutes.
+results-paper: install
+	$(BIN)/nocta reproduce table-synthetic --from results/synthetic --out results/paper
+	$(BIN)/nocta reproduce theory --out results/paper
+	$(BIN)/nocta reproduce table-complexity --out results/paper
 
 format: install
 	$(BIN)/ruff check --fix .

@@ -70,6 +70,13 @@ def reproduce(
             help="`on-arrival`, or `known`: the paper's rule, missing slots known beforehand.",
         ),
     ] = "on-arrival",
+    results: Annotated[
+        str,
+        typer.Option(
+            "--results",
+            help="`after-visit`, or `at-once`: the paper's rule for dime and difa.",
+        ),
+    ] = "after-visit",
     jobs: Annotated[
         int | None, typer.Option("--jobs", min=1, help="Processes; one per core by default.")
     ] = None,
@@ -107,7 +114,7 @@ def reproduce(
         preset=preset,
         n_seeds=seeds,
         quick=quick,
-        rules={"availability": availability} if availability != "on-arrival" else {},
+        rules={"availability": availability, "results": results},
         n_jobs=jobs,
         dask=dask,
         progress=not quiet,

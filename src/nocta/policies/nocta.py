@@ -124,7 +124,7 @@ _SPACES: dict[tuple[Preset, str], Callable[[Trial], dict[str, Any]]] = {
 
 def quick_options(preset: Preset) -> dict[str, Any]:
     """Options of a preset for a rehearsal."""
-    return {"n_rounds": 0} if preset == "default" else {}
+    return {"n_rounds": 0} if preset == "default" else {"embedding_epochs": 2}
 
 
 class NoctaAmortized(_NoctaMethod):

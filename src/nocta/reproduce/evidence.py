@@ -6,7 +6,7 @@ import json
 import re
 import shlex
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 
 #: Runs per method, as in the paper; and in a rehearsal.
 SEEDS, QUICK_SEEDS = 5, 2
+#: Of a rehearsal; an audit rolls each of its subjects out again and again.
+QUICK_AUDITED = 4
 
 
 @dataclass(frozen=True)
@@ -41,7 +43,7 @@ class Request:
         preset: Instead of the recipe's own.
         n_seeds: How many seeds; five as in the paper by default.
         quick: A rehearsal.
-        rules: `availability` and other fields of `Setup` that say what a policy may know.
+        rules: `availability`, `results` and other fields of `Setup`.
         n_jobs: Processes; one per core by default.
         dask: Address of a Dask scheduler.
         progress: Show bars with the time left.
@@ -74,8 +76,9 @@ class Request:
         for folder in self.folders:
             parts += ["--from", str(folder)]
         parts += ["--preset", self.preset] if self.preset else []
+        usual = {f.name: f.default for f in fields(Setup)}
         for name, value in self.rules.items():
-            parts += [f"--{name}", str(value)]
+            parts += [f"--{name}", str(value)] if value != usual[name] else []
         parts += ["--seeds", str(self.n_seeds)] if self.n_seeds else []
         parts += ["--quick"] if self.quick else []
         return shlex.join([*parts, "--out", str(self.out)])
@@ -152,7 +155,7 @@ def _run(source: DataSource, recipe: Recipe, request: Request) -> Evidence:
         **request.rules,
     )
     if request.quick:
-        setup = setup.rehearsal()
+        setup = replace(setup.rehearsal(), audit_subjects=QUICK_AUDITED)
     arms = recipe.arms(setup.preset)
     comparison = run_arms(setup, arms, request.out / "runs" / folder_name(setup), recipe, request)
     if not comparison.records:
@@ -216,7 +219,7 @@ def read_setup(path: Path) -> Setup:
         )
     found = json.loads(path.read_text("utf-8"))["setup"]
     source = found.pop("source")
-    known = Setup.__dataclass_fields__
+    known = {f.name for f in fields(Setup)}
     return Setup(
         DataSource(**{k: _tupled(v) for k, v in source.items()}),
         **{k: _tupled(v) for k, v in found.items() if k in known},
@@ -241,6 +244,6 @@ def folder_name(setup: Setup) -> str:
     parts += [
         str(getattr(setup, rule))
         for rule in ("availability", "results")
-        if getattr(setup, rule, None) != getattr(usual, rule, None)
+        if getattr(setup, rule) != getattr(usual, rule)
     ]
     return "-".join([*parts, *(["quick"] if setup.quick else [])])
