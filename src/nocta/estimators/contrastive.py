@@ -17,11 +17,12 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from nocta.estimators.base import SequentialEstimator
-from nocta.estimators.plug_in import plan_losses
-from nocta.estimators.retrieval import NeighborBank, Neighbors
+from nocta.estimators.plug_in import grows_trees, shared_plan_losses
+from nocta.estimators.retrieval import NeighborBank, Neighbors, rows_by_mask
 from nocta.estimators.targets import LossTargets
 from nocta.exceptions import ConfigError
 from nocta.objective import LossReduction, PlanningLoss
+from nocta.plans.tree import PlanTree
 from nocta.policies.base import Observation
 from nocta.predictors.gru import combine, state_half
 from nocta.predictors.recurrent import RecurrentPredictor
@@ -71,20 +72,17 @@ class ContrastiveEstimator(SequentialEstimator):
     def score_plans(self, observation: Observation, plans: NDArray[np.bool_]) -> Tensor:
         if plans.ndim == 4:
             return super().score_plans(observation, plans)
-        neighbors = self.bank.nearest(observation)
-        asked = observation.history.requested
-        kind = self.targets.kinds.index(self.loss)
+        neighbors, time = self.bank.nearest(observation), int(observation.time[0])
+        tree = PlanTree.of(plans, time) if grows_trees(self.targets) else None
         out = torch.zeros(len(observation), len(plans))
-        for i, (index, weight) in enumerate(zip(neighbors.subjects, neighbors.weight, strict=True)):
-            losses = plan_losses(
-                self.targets,
-                index.numpy(),
-                asked[i],
-                plans,
-                int(observation.time[0]),
-                self.reduction,
+        for mask, rows in rows_by_mask(observation.history.requested):
+            # Who votes for several subjects with the same mask is asked once.
+            voters, place = torch.unique(neighbors.subjects[rows], return_inverse=True)
+            losses = shared_plan_losses(
+                self.targets, voters.numpy(), mask, plans, time, self.loss, self.reduction, tree
             )
-            out[i] = weight @ losses[..., kind]
+            for row, own in zip(rows.tolist(), place, strict=True):
+                out[row] = neighbors.weight[row] @ losses[own]
         return out
 
     # -- plans grown slot by slot, recurrent predictor ----------------------------

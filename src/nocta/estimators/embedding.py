@@ -183,6 +183,8 @@ class Embedding(BaseEstimator):  # type: ignore[misc]
         """
         if not hasattr(self, "net_"):
             raise NotFittedError("This embedding is not fitted yet; call `fit` first.")
+        if isinstance(self.net_, MLPNet):
+            return self.net_.at(inputs, time + 1)
         return self._points(inputs, time)
 
     def embed_history(self, history: History, time: int) -> Tensor:

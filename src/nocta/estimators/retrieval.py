@@ -18,6 +18,7 @@ from nocta.exceptions import ConfigError
 from nocta.policies.base import Observation
 from nocta.predictors.encoding import EncodedCohort, InputEncoder
 from nocta.predictors.gru import combine, state_half
+from nocta.predictors.mlp import MLPNet
 from nocta.predictors.neural import NeuralPredictor
 from nocta.predictors.recurrent import RecurrentNet
 
@@ -40,7 +41,7 @@ class NeighborBank:
     Every training subject is shown through the query's own mask: only what the query asked for,
     up to the query's slot, counts.
 
-    With a recurrent metric, what the bank looks like under a mask continues what it looked like
+    In a network's metric, what the bank looks like under a mask continues what it looked like
     under the mask's beginning, so masks that begin alike share most of the work.
 
     Args:
@@ -96,13 +97,11 @@ class NeighborBank:
         inputs = self.encoder.encode(observation.history)
         queries = self._points(inputs, time)
         asked = observation.history.requested
-        masks, which = np.unique(asked.reshape(len(asked), -1), axis=0, return_inverse=True)
         k = self._n_votes(time)
         index = torch.zeros(len(asked), k, dtype=torch.long)
         distance = torch.zeros(len(asked), k)
-        for i, mask in enumerate(masks):
-            rows = torch.from_numpy(np.flatnonzero(which.reshape(-1) == i))
-            bank = self._bank(mask.reshape(asked.shape[1:]), time)
+        for mask, rows in rows_by_mask(asked):
+            bank = self._bank(mask, time)
             index[rows], distance[rows] = nearest_points(queries[rows], bank, k, self.index)
         weight = self._weights(distance, index)
         return Neighbors(torch.from_numpy(self.rows)[index], weight, distance)
@@ -114,33 +113,48 @@ class NeighborBank:
 
     def _bank(self, mask: NDArray[np.bool_], time: int) -> Tensor:
         """Points of the bank's subjects under one mask, `(n_bank, E)`."""
-        net = self._recurrent_net()
         key = b"points" + mask.tobytes() + str(time).encode()
-        if net is not None:
-            return self._remember(key, lambda: self._recurrent_bank(net, mask, time))
-        return self._remember(key, lambda: self._points(self._masked(mask), time))
+        net = self._network()
+        if net is None:
+            return self._remember(key, lambda: self._points(self._masked(mask), time))
+        return self._remember(key, lambda: self._walked_bank(net, mask, time))
 
     def _masked(self, mask: NDArray[np.bool_]) -> Tensor:
         """Inputs of the bank's subjects under one mask, `(n_bank, L, width)`."""
         asked = np.ascontiguousarray(np.broadcast_to(mask, (len(self.data), *mask.shape)))
         return self.data.inputs(np.arange(len(self.data)), asked)
 
-    def _recurrent_net(self) -> RecurrentNet | None:
+    def _network(self) -> RecurrentNet | MLPNet | None:
+        """The network of the metric, where what it makes of a mask continues its beginning."""
         source = {"embedding": self.embedding, "predictor": self.predictor}.get(self.metric)
         net = None if source is None else source.net_
-        return net if isinstance(net, RecurrentNet) else None
+        return net if isinstance(net, RecurrentNet | MLPNet) else None
 
     @torch.no_grad()
-    def _recurrent_bank(self, net: RecurrentNet, mask: NDArray[np.bool_], time: int) -> Tensor:
+    def _walked_bank(
+        self, net: RecurrentNet | MLPNet, mask: NDArray[np.bool_], time: int
+    ) -> Tensor:
         state = self._state_after(net, mask, time)
         # Read at the next slot, of which nothing is known yet, as for the query.
-        out = self._advance(net, state, np.zeros_like(mask[0]), time + 1)
+        if isinstance(net, MLPNet):
+            frame = net.frame_at(self.data.frame[:, time + 1], time + 1)
+            out = net.after_first(state.float() + frame)
+        else:
+            out = self._advance(net, state, np.zeros_like(mask[0]), time + 1)
         points: Tensor = net.head(out) if self.metric == "embedding" else out
         return points
 
-    def _state_after(self, net: RecurrentNet, mask: NDArray[np.bool_], time: int) -> Tensor:
-        """Recurrent state of the bank after slot `time` under the mask, `(n_bank, hidden)`."""
+    def _state_after(
+        self, net: RecurrentNet | MLPNet, mask: NDArray[np.bool_], time: int
+    ) -> Tensor:
+        """What the network holds of the bank after slot `time` under the mask, `(n_bank, h)`.
+
+        That is the recurrent state, or the sum of what the slots add to the first layer.
+        """
         if time < 0:
+            if isinstance(net, MLPNet):
+                # Summed in double precision, as the running sum of the query is, to the same bit.
+                return torch.zeros(len(self.data), net.time.shape[1], dtype=torch.float64)
             return torch.zeros(len(self.data), net.cell.hidden_size)
         return self._remember(
             mask[: time + 1].tobytes() + str(time).encode(),
@@ -148,10 +162,13 @@ class NeighborBank:
         )
 
     def _advance(
-        self, net: RecurrentNet, state: Tensor, asked: NDArray[np.bool_], time: int
+        self, net: RecurrentNet | MLPNet, state: Tensor, asked: NDArray[np.bool_], time: int
     ) -> Tensor:
         shown = torch.from_numpy(asked).float()[self.data.owner]
-        inputs = torch.cat([self.data.slots[:, time] * shown, self.data.frame[:, time]], dim=1)
+        slots = self.data.slots[:, time] * shown
+        if isinstance(net, MLPNet):
+            return state + slots @ net.slots[time]
+        inputs = torch.cat([slots, self.data.frame[:, time]], dim=1)
         return combine(net.input_half(inputs), state_half(net.cell, state), state)
 
     def _remember(self, key: bytes, compute: Callable[[], Tensor]) -> Tensor:
@@ -185,3 +202,12 @@ class NeighborBank:
         if self.stands_for is not None:
             vote = vote * torch.from_numpy(self.stands_for)[index]
         return vote / vote.sum(dim=1, keepdim=True)
+
+
+def rows_by_mask(asked: NDArray[np.bool_]) -> list[tuple[NDArray[np.bool_], Tensor]]:
+    """Each distinct mask `(L, M)` among `(n, L, M)`, and the rows that have it."""
+    masks, which = np.unique(asked.reshape(len(asked), -1), axis=0, return_inverse=True)
+    return [
+        (mask.reshape(asked.shape[1:]), torch.from_numpy(np.flatnonzero(which.reshape(-1) == i)))
+        for i, mask in enumerate(masks)
+    ]

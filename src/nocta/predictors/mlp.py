@@ -13,6 +13,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from nocta.plans.tree import PlanTree
 from nocta.predictors.neural import ClassWeight, NeuralPredictor
 from nocta.predictors.training import TrainingConfig
 
@@ -80,6 +81,15 @@ class MLPNet(nn.Module):
         """Outputs at every time, `(n, L, n_outputs)`."""
         return self.head(self.states(inputs))  # type: ignore[no-any-return]
 
+    def frame_at(self, frame: Tensor, time: int) -> Tensor:
+        """`frame` at one time, from inputs of that time or their tail, `(n, hidden)`."""
+        free = frame[..., frame.shape[-1] - self.context_width :]
+        return self.time[time] + free @ self.context
+
+    def at(self, inputs: Tensor, time: int) -> Tensor:
+        """Outputs at one time only, `(n, n_outputs)`: nothing is computed for the others."""
+        return self.head(self.after_first(self.first(inputs)[:, time]))  # type: ignore[no-any-return]
+
 
 class MLPPredictor(NeuralPredictor):
     """Fully connected network over all slots; the predictor of the `paper` preset.
@@ -135,19 +145,43 @@ class MLPPredictor(NeuralPredictor):
             plans: `(p, L, M)` shared by all subjects; false before `start` and where known.
             start: First time wanted; `t + 1` for the loss-to-go from slot `t`.
         """
-        net = self.net_
-        n, length, n_features = len(inputs), plans.shape[1], plans.shape[2]
-        # What acquiring one feature at one slot adds to the first layer.
-        added = torch.zeros(n_features, n, length, net.time.shape[1])
-        owner = torch.from_numpy(self.encoder_.slot_owner_)
-        for m in range(n_features):
-            own = owner == m
-            added[m] = torch.einsum("nls,lsh->nlh", slots[..., own], net.slots[:, own])
-        known = net.first(inputs)[:, None, start:]
+        known = self.net_.first(inputs)[:, None, start:]
         planned = plans[:, start:].float()
-        sums = torch.einsum("plm,mnlh->nplh", planned, added[:, :, start:]).cumsum(dim=2)
+        added = self._added(slots, start)
+        sums = torch.einsum("plm,mnlh->nplh", planned, added).cumsum(dim=2)
+        return self._from_first(known + sums)
+
+    @torch.no_grad()
+    def tree_log_proba(self, inputs: Tensor, slots: Tensor, tree: PlanTree) -> Tensor:
+        """Calibrated log-probabilities at every node of a tree of plans, `(nodes, n, C)`.
+
+        The first layer of all nodes and subjects is one matrix product.
+
+        Args:
+            inputs: `(n, L, width)` what is known.
+            slots: `(n, L, slot_width)` all that was recorded, as in `EncodedCohort.slots`.
+            tree: Plans shared by all subjects.
+        """
+        start = inputs.shape[1] - tree.n_later
+        known = self.net_.first(inputs)[:, start:].transpose(0, 1)  # (later, n, h)
+        added = self._added(slots, start).permute(2, 0, 1, 3)  # (later, M, n, h)
+        parts = torch.cat([added.flatten(2).flatten(0, 1), known.flatten(1)])
+        return self._from_first((tree.design @ parts).view(len(tree), len(inputs), -1))
+
+    def _added(self, slots: Tensor, start: int) -> Tensor:
+        """What each feature adds to the first layer at each slot, `(M, n, L - start, h)`."""
+        net, owner = self.net_, torch.from_numpy(self.encoder_.slot_owner_)
+        shares = [
+            torch.einsum(
+                "nls,lsh->nlh", slots[:, start:, owner == m], net.slots[start:, owner == m]
+            )
+            for m in range(self.encoder_.n_features_)
+        ]
+        return torch.stack(shares)
+
+    def _from_first(self, first: Tensor) -> Tensor:
+        """Calibrated log-probabilities from the first layer before its ReLU, `(..., C)`."""
         # The temperature divides a few weights here in place of very many logits.
-        scale = 1 / self.temperature_
-        hidden = net.after_first(known + sums)
-        logits = F.linear(hidden, net.head.weight * scale, net.head.bias * scale)
-        return F.log_softmax(logits, dim=-1)
+        head, scale = self.net_.head, 1 / self.temperature_
+        hidden = self.net_.after_first(first)
+        return F.log_softmax(F.linear(hidden, head.weight * scale, head.bias * scale), dim=-1)

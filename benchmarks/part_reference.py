@@ -1,0 +1,108 @@
+"""Part `reference`: roll-outs of the `paper` preset against the plain algorithm."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from measure import timed
+from nocta.cohort.cohort import Cohort
+from nocta.evaluation.rollout import Rollout, rollout
+from nocta.model import NOCTA
+from nocta.presets.base import EstimatorName
+from nocta.presets.paper import PaperPlanner
+from reference import ReferencePolicy
+from scenes import Sizes, fitted, synthetic_parts
+
+#: Cost weight, as a multiple of the one at which acquiring everything breaks even.
+FACTOR = 0.6
+#: Two plans whose objectives differ by less are a tie; rounding decides between them.
+TIE = 1e-4
+TARGETS = {"contrastive": 10.0, "amortized": 5.0}
+
+
+def measure(sizes: Sizes, models: Path) -> dict[str, Any]:
+    """Ratios of both estimators, and how many subjects were treated alike to the last slot."""
+    _, _, test = synthetic_parts(sizes)
+    return {
+        name: compare(
+            fitted("paper", name, sizes, models), test.subset(np.arange(min(n, len(test))))
+        )
+        | {"target": TARGETS[name]}
+        for name, n in _compared(sizes).items()
+    }
+
+
+def _compared(sizes: Sizes) -> dict[EstimatorName, int]:
+    return {"contrastive": sizes.compared, "amortized": sizes.compared_amortized}
+
+
+def compare(model: NOCTA, test: Cohort, factor: float = FACTOR) -> dict[str, Any]:
+    """One fast and one plain roll-out of the same subjects."""
+    planner = model.planner_
+    assert isinstance(planner, PaperPlanner)
+    weight = factor * planner.cost_scale
+    fast, fast_time = timed(lambda: model.rollout(test, weight))
+    plain_policy = ReferencePolicy(planner, weight)
+    plain, plain_time = timed(lambda: rollout(plain_policy, test, seed=model.seed))
+    alike = (fast.history.requested == plain.history.requested).all(axis=(1, 2))
+    return {
+        "subjects": len(test),
+        "n_candidates": planner.options.n_candidates,
+        "cost_weight": weight,
+        "cost": fast.cost,
+        "decisions": int(fast.n_decisions.sum()),
+        "subjects_alike": int(alike.sum()),
+        "widest_tie": _widest_tie(plain_policy, test, fast, plain),
+        "fast": fast_time.to_dict(),
+        "reference": plain_time.to_dict(),
+        "ratio": plain_time.cpu_seconds / fast_time.cpu_seconds,
+    }
+
+
+def _widest_tie(policy: ReferencePolicy, test: Cohort, fast: Rollout, plain: Rollout) -> float:
+    """Where the two part, by how much the plain scores of their choices differ, at most."""
+    widest = 0.0
+    differs = (fast.history.requested != plain.history.requested).any(axis=2)
+    for row in np.flatnonzero(differs.any(axis=1)):
+        widest = max(widest, _tie(policy, test, fast, plain, int(row), differs[row]))
+    return widest
+
+
+def _tie(
+    policy: ReferencePolicy,
+    test: Cohort,
+    fast: Rollout,
+    plain: Rollout,
+    row: int,
+    differs: np.ndarray[Any, np.dtype[np.bool_]],
+) -> float:
+    """Difference of objectives at the decision at which one subject's two courses part."""
+    from nocta.cohort.history import History
+    from nocta.plans.search import draw_candidates
+    from nocta.policies.base import Observation
+
+    parting = int(np.argmax(differs))
+    asked = plain.history.requested[row].copy()
+    asked[parting:] = False
+    seen = np.flatnonzero(asked.any(axis=1))
+    now = int(seen[-1]) if len(seen) else -1
+    one = Observation(
+        history=History.of(test.subset(np.array([row])), asked[None]),
+        time=np.array([now]),
+        remaining=np.array([np.inf]),
+        catalog=test.catalog,
+        rows=np.array([0]),
+    )
+    planner = policy.planner
+    plans = draw_candidates(one, planner.options.n_candidates, planner.seed)
+    scores = policy.scores(one, plans)
+    best = []
+    for done in (fast, plain):
+        # The best plan that begins as this course went on.
+        taken = done.history.requested[row, now + 1 : parting + 1]
+        begins = (plans[:, now + 1 : parting + 1] == taken).all(axis=(1, 2))
+        best.append(scores[begins].min() if begins.any() else np.inf)
+    return float(abs(best[0] - best[1]))

@@ -1,0 +1,149 @@
+"""What the benchmarks run on: sizes, cohorts and fitted models, kept so that a run goes on.
+
+Speed does not depend on how well a network is trained, so the quick version trains for an instant
+and the full version as the presets do.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+
+import nocta
+from nocta.cohort.catalog import Catalog, Feature
+from nocta.cohort.cohort import Cohort
+from nocta.predictors.cross_fitted import CrossFittedPredictor
+from nocta.predictors.fitting import Preset, fit_predictor
+from nocta.predictors.mlp import MLPPredictor
+from nocta.predictors.recurrent import RecurrentPredictor
+from nocta.predictors.training import TrainingConfig
+from nocta.presets.base import EstimatorName
+
+Parts = tuple[Cohort, Cohort, Cohort]
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """How much is measured.
+
+    Args:
+        name: Of the version; models of different versions are kept apart.
+        subjects: Of the synthetic task, split 70/15/15.
+        compared: Test subjects on which NOCT-Contrastive meets the reference.
+        compared_amortized: The same for NOCT-Amortized.
+        n_candidates: Plans per decision of the `paper` preset (`|O|`).
+        served: Test subjects of the default preset with retrieval.
+        method_subjects: Of the small cohort on which every method is timed.
+        doublings: How often each size is doubled where growth is measured.
+        trained: Train as the presets do, or for an instant.
+        methods: Timed in fit and roll-out.
+    """
+
+    name: str = "full"
+    subjects: int = 8000
+    compared: int = 100
+    compared_amortized: int = 300
+    n_candidates: int = 1000
+    served: int = 300
+    method_subjects: int = 600
+    doublings: int = 4
+    trained: bool = True
+    methods: tuple[str, ...] = (
+        "random",
+        "static",
+        "nocta-amortized",
+        "nocta-contrastive",
+        "asac",
+        "ras",
+        "as",
+        "dime",
+        "difa",
+    )
+
+
+FULL = Sizes()
+QUICK = replace(
+    FULL,
+    name="quick",
+    compared=12,
+    compared_amortized=60,
+    served=60,
+    method_subjects=200,
+    doublings=3,
+    trained=False,
+    methods=("random", "static", "nocta-amortized", "nocta-contrastive"),
+)
+TINY = replace(
+    QUICK,
+    name="tiny",
+    subjects=120,
+    compared=4,
+    compared_amortized=4,
+    n_candidates=40,
+    served=4,
+    method_subjects=60,
+    doublings=1,
+    methods=("random",),
+)
+_INSTANT = TrainingConfig(epochs=6, batch_size=128, learning_rate=1e-2, check_every=3)
+
+
+def synthetic_parts(sizes: Sizes) -> Parts:
+    """Train, validation and test subjects of the synthetic task, as in a comparison at seed 0."""
+    cohort = nocta.datasets.load("synthetic", seed=0, n_subjects=sizes.subjects)
+    train, val, test = cohort.split((0.70, 0.15, 0.15), seed=0)
+    return train, val, test
+
+
+def fitted(preset: Preset, estimator: EstimatorName, sizes: Sizes, folder: Path) -> nocta.NOCTA:
+    """A model of the synthetic task; fitted where the folder does not hold it yet."""
+    kept = folder / f"{sizes.name}-{preset}-{estimator}"
+    if not kept.exists():
+        train, val, _ = synthetic_parts(sizes)
+        predictor = shared_predictor(preset, train, val, sizes)
+        model = unfitted(preset, estimator, sizes)
+        model.fit(train, val, predictor=predictor)
+        model.save(kept)
+    return nocta.load(kept)
+
+
+def shared_predictor(
+    preset: Preset, train: Cohort, val: Cohort, sizes: Sizes
+) -> CrossFittedPredictor:
+    """The predictor of a preset, or one trained for an instant."""
+    if sizes.trained:
+        return fit_predictor(train, val, preset)
+    network = MLPPredictor if preset == "paper" else RecurrentPredictor
+    instant = network(training=_INSTANT).fit(train, val)
+    return CrossFittedPredictor([instant], np.zeros(len(train), dtype=np.int64), preset != "paper")
+
+
+def unfitted(preset: Preset, estimator: EstimatorName, sizes: Sizes) -> nocta.NOCTA:
+    """The preset with its own options, or with those that shorten training."""
+    options: dict[str, object] = {}
+    if preset == "paper":
+        options["n_candidates"] = sizes.n_candidates
+    if not sizes.trained:
+        short = {"embedding_weights": (0.6,), "embedding_epochs": 1}
+        options |= short if preset == "paper" else {"n_rounds": 0}
+    return nocta.NOCTA(estimator, preset, seed=0, options=options)
+
+
+def random_cohort(n: int, n_times: int, n_features: int, seed: int = 0) -> Cohort:
+    """Subjects with a hidden course that every feature sees through noise; three classes."""
+    rng = np.random.default_rng(seed)
+    course = rng.normal(size=(n, n_times)).cumsum(axis=1) / np.sqrt(np.arange(1, n_times + 1))
+    values = course[..., None] + rng.normal(size=(n, n_times, n_features))
+    names = tuple(f"f{m}" for m in range(n_features))
+    return Cohort(
+        values=values.astype(np.float32),
+        labels=np.digitize(course, (-0.5, 0.5)),
+        visits=np.ones((n, n_times), dtype=bool),
+        context=np.zeros((n, 0), dtype=np.float32),
+        subjects=np.arange(n),
+        catalog=Catalog(tuple(Feature(name, (name,), 1.0) for name in names), n_times),
+        classes=("low", "middle", "high"),
+        name="random",
+    )

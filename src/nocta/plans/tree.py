@@ -1,0 +1,80 @@
+"""Candidate plans as a tree: plans that begin alike share their beginnings.
+
+What a plan loses at time `k` depends only on what it acquires up to `k`. So each distinct
+beginning is a node that is scored once, and a plan's loss-to-go is the sum along its path.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+
+@dataclass(frozen=True)
+class PlanTree:
+    """The distinct beginnings of a set of plans, from the slot after the current one on.
+
+    Args:
+        asked: `(nodes, later, M)` what each node has acquired by its own slot, 0 or 1.
+        depth: `(nodes,)` slot of each node, counted from the first later one.
+        path: `(p, later)` the nodes along each plan.
+
+    Example:
+        >>> plans = np.zeros((3, 2, 1), dtype=bool)
+        >>> plans[1, 1] = plans[2, 0] = True
+        >>> tree = PlanTree.of(plans, time=-1)
+        >>> len(tree), tree.path.tolist()
+        (5, [[0, 2], [0, 3], [1, 4]])
+    """
+
+    asked: Tensor
+    depth: Tensor
+    path: Tensor
+
+    def __len__(self) -> int:
+        return len(self.depth)
+
+    @property
+    def n_later(self) -> int:
+        """Slots after the current one."""
+        return self.path.shape[1]
+
+    @cached_property
+    def design(self) -> Tensor:
+        """What each node has acquired, and its slot as one-hot, `(nodes, later * M + later)`."""
+        slot = torch.nn.functional.one_hot(self.depth, self.n_later)
+        return torch.cat([self.asked.flatten(1), slot], dim=1)
+
+    @classmethod
+    def of(cls, plans: NDArray[np.bool_], time: int) -> PlanTree:
+        """The tree of plans `(p, L, M)` made at slot `time`; false at and before it."""
+        later = plans[:, time + 1 :]
+        n_plans, length, width = later.shape
+        node = np.zeros(n_plans, dtype=np.int64)
+        asked, depth = [], []
+        path = np.zeros((n_plans, length), dtype=np.int64)
+        total = 0
+        for k in range(length):
+            _, action = np.unique(later[:, k], axis=0, return_inverse=True)
+            branch = node * n_plans + action.reshape(-1)
+            _, first, node = np.unique(branch, return_index=True, return_inverse=True)
+            beginning = np.zeros((len(first), length, width), dtype=np.float32)
+            beginning[:, : k + 1] = later[first, : k + 1]
+            asked.append(beginning)
+            depth.append(np.full(len(first), k))
+            path[:, k] = total + node
+            total += len(first)
+        return cls(
+            torch.from_numpy(np.concatenate(asked)),
+            torch.from_numpy(np.concatenate(depth)),
+            torch.from_numpy(path),
+        )
+
+    def along_paths(self, losses: Tensor) -> Tensor:
+        """Sum of the nodes' losses `(..., nodes)` along every plan, `(..., p)`."""
+        return losses[..., self.path].sum(-1)
