@@ -49,13 +49,27 @@ def patient_numbers(cohort: Cohort) -> np.ndarray:
 @pytest.mark.parametrize(
     ("text", "number"),
     [
-        ("1: Yes", 1), ("1", 1), ("0: No", 0), (" 2 ", 2), ("27.5", 27.5), ("-3", -3), ("C", 3),
+        ("1: Yes", 1), ("1", 1), ("0: No", 0), (" 2 ", 2), ("27.5", 27.5), ("-3", -3),
+        (".52", 0.52),
         (".: Missing Form/Incomplete Workbook", np.nan), (".", np.nan), ("", np.nan),
-        (".A: Not applicable", np.nan), ("Yes", np.nan),
+        (".A: Not applicable", np.nan), ("A", np.nan), ("M", np.nan), ("Yes", np.nan),
     ],
 )  # fmt: skip
 def test_codes_become_numbers(text: str, number: float) -> None:
     np.testing.assert_equal(to_code(pd.Series([text])).to_numpy(), [float(number)])
+
+
+def test_letters_count_for_the_site_only(own_copy: Path) -> None:
+    file = next(own_copy.rglob("ALLCLINICAL03.txt"))
+    lines = [line.split("|") for line in file.read_text().splitlines()]
+    at = [name.lower() for name in lines[0]].index("v03bmi")
+    lines[1][at] = "M"
+    file.write_text("\n".join("|".join(line) for line in lines) + "\n")
+    cohort = datasets.load("oai-womac", path=own_copy)
+    changed = patient_numbers(cohort) == int(lines[1][0])
+    assert np.isnan(feature(cohort, "bmi")[changed, 2]).all()
+    assert not np.isnan(feature(cohort, "bmi")[~changed, 2]).any()
+    assert set(np.unique(feature(cohort, "site"))) <= {1, 2, 3, 4, 5}
 
 
 def test_cohort_has_two_knees_per_patient_and_seven_slots(womac: Cohort) -> None:

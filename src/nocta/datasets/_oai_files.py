@@ -41,14 +41,22 @@ def find_files(place: Path) -> dict[str, Path] | None:
 
 
 def to_code(column: pd.Series) -> pd.Series:
-    """Numbers from codes: `1: Yes` is 1, `.: Missing` is missing, site `C` is 3."""
+    """Numbers from codes: `1: Yes` is 1, `.52` is 0.52; `.: Missing` and a bare `M` are missing."""
     import pandas as pd
 
     text = column.astype(str).str.strip()
-    number = text.str.extract(r"^([+-]?\d+(?:\.\d*)?)\s*(?::|$)", expand=False)
-    letter = text.str.extract(r"^([A-Za-z])\s*(?::|$)", expand=False).str.upper()
+    number = text.str.extract(r"^([+-]?(?:\d+\.?\d*|\.\d+))\s*(?::|$)", expand=False)
+    return pd.to_numeric(number, errors="coerce").astype(float)
+
+
+def to_letter_code(column: pd.Series) -> pd.Series:
+    """Numbers from letters, `C` or `C: Pittsburgh` being 3; numbers stay as they are.
+
+    Only for columns that are coded so (the site): elsewhere a letter is a reason for missing.
+    """
+    letter = column.astype(str).str.extract(r"^\s*([A-Za-z])\s*(?::|$)", expand=False).str.upper()
     codes = letter.map({chr(ord("A") + i): float(i + 1) for i in range(26)})
-    return pd.to_numeric(number, errors="coerce").astype(float).fillna(codes)
+    return to_code(column).fillna(codes)
 
 
 def read(path: Path, wanted: Sequence[str], key: Sequence[str], log: LoadLog) -> pd.DataFrame:
@@ -83,6 +91,8 @@ def read(path: Path, wanted: Sequence[str], key: Sequence[str], log: LoadLog) ->
     cell, texts = pd.factorize(raw.to_numpy(dtype=object).ravel(), use_na_sentinel=False)
     codes = to_code(pd.Series(texts)).to_numpy(float)[cell].reshape(raw.shape)
     table = pd.DataFrame(codes, columns=raw.columns)
+    for name in (c for c in raw.columns if c.endswith("site")):
+        table[name] = to_letter_code(raw[name])
     table = table[table[list(key)].notna().all(axis=1)]
     return table.astype({k: int for k in key}).set_index(list(key))
 
