@@ -81,6 +81,21 @@ def test_signs_blanks_and_minus_four_are_read_right(tmp_path: Path) -> None:
     assert cohort.catalog.costs[0].tolist() == [1, 1, 0.5, 0.8]
 
 
+def test_column_without_any_value_is_missing_throughout(tmp_path: Path) -> None:
+    rows = [row | {"AV45": "", "M": ""} for row in complete_patient(1)]
+    file = write_adni(tmp_path / "ADNIMERGE.csv", rows)
+    cohort = datasets.load("adni", path=file, biomarkers="any")
+    assert np.isnan(cohort.values[0, :3, 1]).all()
+    assert not np.isnan(cohort.values[0, :3, 0]).any()
+
+
+@pytest.mark.parametrize("content", [b"", b"PK\x03\x04\x00\xff\xfe"])
+def test_file_that_is_no_table_is_named(tmp_path: Path, content: bytes) -> None:
+    (tmp_path / "ADNIMERGE.csv").write_bytes(content)
+    with pytest.raises(DataError, match=r"ADNIMERGE\.csv' cannot be read as CSV"):
+        datasets.load("adni", path=tmp_path)
+
+
 def test_duplicates_keep_the_first_value_of_every_column(tmp_path: Path) -> None:
     rows = [
         *complete_patient(1),

@@ -111,7 +111,10 @@ def _read(file: Path, features: list[str], log: LoadLog) -> pd.DataFrame:
     """The needed columns: `subject`, `month` (NaN where unknown), `label`, the features."""
     import pandas as pd
 
-    header = pd.read_csv(file, nrows=0).columns
+    try:
+        header = pd.read_csv(file, nrows=0).columns
+    except ValueError as error:  # empty, or no text
+        raise DataError(f"'{file}' cannot be read as CSV ({error}). Download it again.") from error
     by_lower = {c.lower(): c for c in reversed(header)}
     subject = by_lower.get("rid") or by_lower.get("ptid")
     _check_columns(file, by_lower, subject, features)
@@ -121,12 +124,13 @@ def _read(file: Path, features: list[str], log: LoadLog) -> pd.DataFrame:
     raw = pd.read_csv(
         file, usecols=[str(subject), diagnosis, *times, *names.values()], dtype=str, na_values=[" "]
     )
+    raw = raw.where(raw.notna(), "")  # a column without any value is text like the others
     log.read(file)
     table = pd.DataFrame({"month": months(raw, times)})
     table["label"] = _labels(raw[diagnosis], log)
     for feature, column in names.items():
         table[feature] = to_number(raw[column])
-    nobody = raw[subject].isna()
+    nobody = raw[subject].str.strip() == ""
     log.drop(nobody.sum(), "rows", "without a patient number")
     table = table[~nobody.to_numpy()]
     table.insert(0, "subject", _identifiers(raw.loc[~nobody, subject]))
@@ -187,7 +191,7 @@ def _labels(column: pd.Series, log: LoadLog) -> NDArray[np.int64]:
     """Class of the diagnosis; of a transition ("NL to MCI") the state it leads to."""
     state = column.str.lower().str.split(r"\bto\b", regex=True).str[-1].str.strip()
     label = state.map(DIAGNOSES)
-    unknown = column[state.notna() & (state != "") & (state != str(MISSING_CODE)) & label.isna()]
+    unknown = column[(state != "") & (state != str(MISSING_CODE)) & label.isna()]
     if len(unknown):
         seen = ", ".join(f"'{v}'" for v in unknown.unique()[:3])
         log.note(f"{len(unknown)} diagnoses not understood, left unlabelled: {seen}")
