@@ -76,6 +76,18 @@ def test_stay_without_outcome_is_dropped_and_counted(folder: Path) -> None:
     assert "1 stays: not in Outcomes-a.txt" in str(report)
 
 
+def test_other_files_beside_the_records_are_passed_over(folder: Path) -> None:
+    (folder / "set-a/README.txt").write_text("about the records")
+    (folder / "set-a/._132001.txt").write_bytes(b"\x00\x05")
+    assert datasets.load("physionet2012", path=folder).subjects.tolist() == [132001, 132002]
+
+
+def test_outcomes_of_something_else_are_refused(folder: Path) -> None:
+    (folder / "Outcomes-a.txt").write_text("record,dead\n132001,1\n")
+    with pytest.raises(DataError, match=r"Outcomes-a\.txt' has no column RecordID"):
+        datasets.load("physionet2012", path=folder)
+
+
 def test_missing_outcomes_are_asked_for(folder: Path) -> None:
     (folder / "Outcomes-a.txt").unlink()
     with pytest.raises(DataFileMissing, match=r"no Outcomes-a\.txt"):

@@ -67,10 +67,10 @@ def read_set(
     import pandas as pd
 
     outcome_file = folder / f"Outcomes-{name}.txt"
-    paths = sorted((folder / f"set-{name}").glob("*.txt"))
+    paths = sorted(p for p in (folder / f"set-{name}").glob("*.txt") if p.stem.isdecimal())
     parameters = [*context, *measurements, VENTILATION]
     log.read(folder / f"set-{name}")
-    died = pd.read_csv(outcome_file).set_index("RecordID")["In-hospital_death"]
+    died = _read_outcomes(outcome_file)
     ids = np.array([int(p.stem) for p in paths])
     try:
         batches = stacked(paths, HEADER, log)
@@ -86,6 +86,20 @@ def read_set(
     log.drop(rows.loc[unknown, "subject"].nunique(), "stays", f"not in {outcome_file.name}")
     rows = rows[~unknown]
     return rows.astype({"label": int})
+
+
+def _read_outcomes(file: Path) -> pd.Series:
+    """Whether each stay ended in death, by its number."""
+    import pandas as pd
+
+    outcomes = pd.read_csv(file, skipinitialspace=True)
+    for column in ("RecordID", "In-hospital_death"):
+        if column not in outcomes.columns:
+            raise DataError(
+                f"'{file}' has no column {column}; it has {', '.join(outcomes.columns[:6])}. "
+                f"Is it a file of this data set?"
+            )
+    return outcomes.drop_duplicates("RecordID").set_index("RecordID")["In-hospital_death"]
 
 
 def _tidy(
