@@ -18,9 +18,13 @@ from the source, and what it and the paper leave open:
   state a probability of stopping, and the loss is its exact expectation over when an episode
   stops. As one more pick of the Gumbel-softmax, stopping took over: costs are linear in a pick,
   gains are not, and their slope where a slot is known already understates them.
+- **Visits.** By default a visit's results come back when it is over. The state then holds
+  imputations of what is pending and flags for it, ending the visit is one more pick of the
+  Gumbel-softmax, and stopping is decided between visits. Under `results="at-once"` each result is
+  seen before the next pick, as in the source, which has no visits.
 - **Loss.** Predictions are causal, each from what was acquired up to its own time. The
   cross-entropy is that of the predictions at the time of stopping; `step_share` mixes in the mean
-  over all acquisitions, which was worse on validation. A training step looks at one labelled time
+  over all steps of an episode, which was worse on validation. A training step looks at one labelled time
   per subject.
 - **Near slots first.** A logit has a learned share for how far ahead its slot is, and training
   begins with nearly everything acquired in the order of time, the cost weight rising to its value.
