@@ -24,8 +24,8 @@ from the source, and what it and the paper leave open:
   seen before the next pick, as in the source, which has no visits.
 - **Loss.** Predictions are causal, each from what was acquired up to its own time. The
   cross-entropy is that of the predictions at the time of stopping; `step_share` mixes in the mean
-  over all steps of an episode, which was worse on validation. A training step looks at one labelled time
-  per subject.
+  over all steps of an episode, which was worse on validation. A training step looks at one
+  labelled time per subject.
 - **Near slots first.** A logit has a learned share for how far ahead its slot is, and training
   begins with nearly everything acquired in the order of time, the cost weight rising to its value.
   With equal logits a first pick in the middle would close half of all slots, to which no gradient
