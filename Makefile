@@ -11,7 +11,7 @@ ABLATIONS := table-embedding table-candidates table-neighbors table-kappa table-
 RESULTS := results-synthetic results-synthetic-paper results-pbc-event results-pbc-stage \
 	results-physionet2012 results-full-history results-variants results-ablations results-paper
 
-.PHONY: install demo test test-slow lint types format clean results $(RESULTS)
+.PHONY: install demo test test-slow bench bench-quick lint types format clean results $(RESULTS)
 
 install: $(STAMP)
 
@@ -75,6 +75,14 @@ results-paper: install
 	$(BIN)/nocta reproduce table-synthetic --from results/synthetic --out results/paper
 	$(BIN)/nocta reproduce theory --out results/paper
 	$(BIN)/nocta reproduce table-complexity --out results/paper
+
+# Speed and scale: a table of ratios, results/bench/ and docs/explanation/scaling.md. What has been
+# measured is kept; `$(BIN)/python benchmarks/bench.py --again` measures anew.
+bench: install
+	$(BIN)/python benchmarks/bench.py
+
+bench-quick: install
+	$(BIN)/python benchmarks/bench.py --quick
 
 format: install
 	$(BIN)/ruff check --fix .

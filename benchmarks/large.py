@@ -2,8 +2,9 @@
 
     .venv/bin/python benchmarks/large.py --subjects 10000 100000 1000000
 
-For every size it draws the cohort (`make_large.py`), runs `nocta fit` on its parts and `nocta
-score` on its histories, each as a process of its own, and appends a row per step to
+For every size it draws the cohort (`make_large.py`), runs `nocta fit` on its parts, `nocta
+evaluate` on the test subjects (15 % of them; whole trajectories at one cost weight) and `nocta
+score` on the histories of all, each as a process of its own, and appends a row per step to
 `results/bench/large.csv`: wall and processor seconds, and the peak of resident memory and of the
 part of it that is not a mapped file (which the system can drop at any time). Steps that are in the
 table already are not repeated. A million subjects take hours, most of them spent planning.
@@ -103,6 +104,17 @@ def steps(n: int, folder: Path, jobs: int, options: str) -> dict[str, list[str]]
             "--force",
             "--quiet",
             *options.split(),
+        ],
+        "rollout": [
+            *nocta,
+            "evaluate",
+            model,
+            str(folder / "cohort"),
+            "--points",
+            "1",
+            "--out",
+            str(folder / "results.csv"),
+            "--quiet",
         ],
         "score": [
             *nocta,

@@ -113,14 +113,10 @@ def _nearest(estimator: ContrastiveEstimator, one: Observation) -> Tensor:
     """The training subjects nearest to the query when all are seen through its mask, `(K,)`."""
     bank, time = estimator.bank, int(one.time[0])
     assert bank.embedding is not None
-    net, data = bank.embedding.net_, bank.data
-    assert isinstance(net, MLPNet)
-    query = bank.encoder.encode(one.history)
-    mask = torch.from_numpy(one.history.requested)[..., data.owner].float()
-    shown = data.slots[:] * mask
-    width = bank.encoder.slot_width
-    point = net.head(_last_hidden(net, query[..., :width], query[..., width:], time + 1))
-    points = net.head(_last_hidden(net, shown, data.frame[:], time + 1))
+    everybody = np.arange(len(bank.data))
+    mask = np.repeat(one.history.requested, len(everybody), axis=0)
+    points = bank.embedding.embed(bank.data.inputs(everybody, mask), time)
+    point = bank.embedding.embed(bank.encoder.encode(one.history), time)
     n_votes = bank.n_neighbors if time >= 0 else max(bank.n_neighbors, 512)
     return nearest_points(point, points, min(n_votes, len(points)), bank.index)[0][0]
 

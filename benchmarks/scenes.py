@@ -6,19 +6,27 @@ and the full version as the presets do.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
+from unittest.mock import patch
 
 import numpy as np
+from numpy.typing import NDArray
+from torch import Tensor, nn
 
 import nocta
 from nocta.cohort.catalog import Catalog, Feature
 from nocta.cohort.cohort import Cohort
+from nocta.estimators import amortized, amortized_mlp, embedding
+from nocta.predictors import neural, training
 from nocta.predictors.cross_fitted import CrossFittedPredictor
 from nocta.predictors.fitting import Preset, fit_predictor
 from nocta.predictors.mlp import MLPPredictor
 from nocta.predictors.recurrent import RecurrentPredictor
-from nocta.predictors.training import TrainingConfig
+from nocta.predictors.training import TrainingConfig, TrainingLog
 from nocta.presets.base import EstimatorName
 
 Parts = tuple[Cohort, Cohort, Cohort]
@@ -67,7 +75,7 @@ FULL = Sizes()
 QUICK = replace(
     FULL,
     name="quick",
-    compared=12,
+    compared=40,
     compared_amortized=60,
     served=60,
     method_subjects=200,
@@ -87,7 +95,28 @@ TINY = replace(
     doublings=1,
     methods=("random",),
 )
-_INSTANT = TrainingConfig(epochs=6, batch_size=128, learning_rate=1e-2, check_every=3)
+
+
+@contextmanager
+def training_of(sizes: Sizes) -> Iterator[None]:
+    """Train as the presets do, or every network for an instant."""
+    with ExitStack() as stack:
+        for module in () if sizes.trained else (amortized, amortized_mlp, embedding, neural):
+            stack.enter_context(patch.object(module, "train", _train_for_an_instant))
+        yield
+
+
+def _train_for_an_instant(
+    module: nn.Module,
+    n_train: int,
+    batch_loss: Callable[[NDArray[np.int64]], Tensor],
+    validation_loss: Callable[[], float],
+    config: TrainingConfig,
+    rng: np.random.Generator,
+    **options: Any,
+) -> TrainingLog:
+    short = replace(config, epochs=3, most_per_epoch=16 * config.batch_size, check_every=3)
+    return training.train(module, n_train, batch_loss, validation_loss, short, rng, **options)
 
 
 def synthetic_parts(sizes: Sizes) -> Parts:
@@ -104,7 +133,8 @@ def fitted(preset: Preset, estimator: EstimatorName, sizes: Sizes, folder: Path)
         train, val, _ = synthetic_parts(sizes)
         predictor = shared_predictor(preset, train, val, sizes)
         model = unfitted(preset, estimator, sizes)
-        model.fit(train, val, predictor=predictor)
+        with training_of(sizes):
+            model.fit(train, val, predictor=predictor)
         model.save(kept)
     return nocta.load(kept)
 
@@ -115,9 +145,10 @@ def shared_predictor(
     """The predictor of a preset, or one trained for an instant."""
     if sizes.trained:
         return fit_predictor(train, val, preset)
-    network = MLPPredictor if preset == "paper" else RecurrentPredictor
-    instant = network(training=_INSTANT).fit(train, val)
-    return CrossFittedPredictor([instant], np.zeros(len(train), dtype=np.int64), preset != "paper")
+    network = MLPPredictor() if preset == "paper" else RecurrentPredictor()
+    with training_of(sizes):
+        network.fit(train, val)
+    return CrossFittedPredictor([network], np.zeros(len(train), dtype=np.int64), preset != "paper")
 
 
 def unfitted(preset: Preset, estimator: EstimatorName, sizes: Sizes) -> nocta.NOCTA:
@@ -126,8 +157,7 @@ def unfitted(preset: Preset, estimator: EstimatorName, sizes: Sizes) -> nocta.NO
     if preset == "paper":
         options["n_candidates"] = sizes.n_candidates
     if not sizes.trained:
-        short = {"embedding_weights": (0.6,), "embedding_epochs": 1}
-        options |= short if preset == "paper" else {"n_rounds": 0}
+        options |= {"embedding_weights": (0.6,)} if preset == "paper" else {"n_rounds": 0}
     return nocta.NOCTA(estimator, preset, seed=0, options=options)
 
 

@@ -1,0 +1,103 @@
+"""Speed and scale in one table: `make bench`.
+
+    python benchmarks/bench.py                    every part, full size
+    python benchmarks/bench.py --quick            every part, in minutes
+    python benchmarks/bench.py reference growth   some parts
+
+Each part leaves `<part>.json` in `results/bench/` and is not run again while that is there in the
+same size, unless `--again` is given. The table of ratios, the figure and the page
+`docs/explanation/scaling.md` are made from these files (and from `large.csv`, which
+`benchmarks/large.py` writes). The quick version writes to `build/bench/quick/` and leaves the page
+alone, unless `--out` and `--page` say otherwise.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Sequence
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from measure import about, timed
+from scenes import FULL, QUICK, TINY, Sizes
+
+#: Name of a part -> its module; in this order.
+PARTS = {
+    "reference": "part_reference",
+    "default": "part_default",
+    "decide": "part_decide",
+    "rate": "part_rate",
+    "growth": "part_growth",
+    "bank": "part_bank",
+    "methods": "part_methods",
+}
+
+
+def run_part(name: str, sizes: Sizes, out: Path, models: Path, again: bool = False) -> None:
+    """Measure one part and write its file, unless that is there already."""
+    file = out / f"{name}.json"
+    if file.exists() and not again and json.loads(file.read_text("utf-8"))["sizes"] == sizes.name:
+        print(f"{name}: kept {file}")
+        return
+    print(f"{name}: measuring", flush=True)
+    found, took = timed(lambda: import_module(PARTS[name]).measure(sizes, models))
+    whole = {"part": name, "sizes": sizes.name, "about": about(), "took": took.to_dict(), **found}
+    out.mkdir(parents=True, exist_ok=True)
+    file.write_text(json.dumps(whole, indent=1) + "\n", encoding="utf-8")
+
+
+def read_results(out: Path) -> dict[str, dict[str, Any]]:
+    """What has been measured so far, by part."""
+    files = {name: out / f"{name}.json" for name in PARTS}
+    return {n: json.loads(f.read_text("utf-8")) for n, f in files.items() if f.exists()}
+
+
+def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
+    """The command line."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("parts", nargs="*", help=f"some of: {', '.join(PARTS)}")
+    size = parser.add_mutually_exclusive_group()
+    size.add_argument("--quick", dest="sizes", action="store_const", const=QUICK, default=FULL)
+    size.add_argument("--tiny", dest="sizes", action="store_const", const=TINY, help="for tests")
+    parser.add_argument("--again", action="store_true", help="measure what is there already")
+    parser.add_argument("--out", type=Path, help="where the files of the parts go")
+    parser.add_argument("--models", type=Path, default=Path("build/bench"), help="kept models")
+    parser.add_argument("--page", type=Path, help="the page to write")
+    found = parser.parse_args(arguments)
+    unknown = [name for name in found.parts if name not in PARTS]
+    if unknown:
+        parser.error(f"there is no part '{unknown[0]}'; the parts are {', '.join(PARTS)}")
+    full = found.sizes is FULL
+    found.out = found.out or (Path("results/bench") if full else found.models / found.sizes.name)
+    found.page = found.page or (Path("docs/explanation/scaling.md") if full else None)
+    return found
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Run parts, print the table, write figure and page."""
+    from nocta.plots.style import save_figure
+    from page import growth_figure, print_table, write_page
+
+    given = parse(arguments)
+    torch.set_num_threads(1)
+    for name in given.parts or PARTS:
+        run_part(name, given.sizes, given.out, given.models, given.again)
+    results = read_results(given.out)
+    print_table(results, sys.stdout)
+    if "growth" in results:
+        figure = growth_figure(results["growth"]["curves"])
+        for ending in ("png", "svg"):
+            save_figure(figure, given.out / f"growth.{ending}")
+    if given.page is not None:
+        write_page(results, given.out / "large.csv", given.page)
+
+
+if __name__ == "__main__":
+    main()

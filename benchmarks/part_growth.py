@@ -1,0 +1,171 @@
+"""Part `growth`: how time and memory of a decision grow with n, L, M, |O| and K.
+
+Networks are of the presets' sizes and hardly trained; cohorts are drawn at random. From one base
+case each size is doubled a few times while the others stay. What is timed is planning for a few
+subjects in the middle of their course, each with a mask of their own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from measure import exponent, peak_mb, timed
+from nocta.cohort.cohort import Cohort
+from nocta.cohort.history import History
+from nocta.estimators.amortized import AmortizedEstimator
+from nocta.estimators.amortized_mlp import AmortizedMLPEstimator
+from nocta.estimators.base import NoctEstimator
+from nocta.estimators.contrastive import ContrastiveEstimator
+from nocta.estimators.embedding import Embedding
+from nocta.estimators.retrieval import NeighborBank
+from nocta.estimators.targets import LossTargets
+from nocta.plans.search import beam_search, draw_candidates, sample_search
+from nocta.plans.space import ActionTable
+from nocta.policies.base import Observation
+from nocta.predictors.mlp import MLPPredictor
+from nocta.predictors.neural import NeuralPredictor
+from nocta.predictors.recurrent import RecurrentPredictor
+from nocta.predictors.training import TrainingConfig
+from scenes import Sizes, random_cohort
+
+_GLANCE = TrainingConfig(epochs=1, batch_size=64, learning_rate=1e-2, check_every=1)
+_QUERIES = 8
+
+
+@dataclass(frozen=True)
+class Case:
+    """One size of everything.
+
+    Args:
+        n: Training subjects.
+        length: Slots (`L`).
+        width: Features (`M`).
+        n_candidates: Plans per decision (`|O|`).
+        n_neighbors: Who votes (`K`).
+    """
+
+    n: int = 2000
+    length: int = 8
+    width: int = 4
+    n_candidates: int = 250
+    n_neighbors: int = 5
+
+
+#: What is doubled, by estimator; the letter is the paper's.
+GROWS = {
+    "contrastive": {
+        "n": "n",
+        "length": "L",
+        "width": "M",
+        "n_candidates": "|O|",
+        "n_neighbors": "K",
+    },
+    "amortized": {"length": "L", "width": "M", "n_candidates": "|O|"},
+    "default amortized": {"length": "L", "width": "M"},
+}
+
+
+def measure(sizes: Sizes, models: Path) -> dict[str, Any]:
+    """Seconds and MiB per case, and the fitted exponents."""
+    del models
+    base = Case() if sizes.name != "tiny" else Case(60, 4, 2, 20, 2)
+    found: dict[str, Any] = {"base": asdict(base), "queries": _QUERIES, "curves": []}
+    for estimator, fields in GROWS.items():
+        for field, letter in fields.items():
+            points = [
+                one_case(estimator, replace(base, **{field: getattr(base, field) * 2**i}))
+                | {"size": getattr(base, field) * 2**i}
+                for i in range(sizes.doublings + 1)
+            ]
+            found["curves"].append(_curve(estimator, letter, points))
+    return found
+
+
+def _curve(estimator: str, letter: str, points: list[dict[str, Any]]) -> dict[str, Any]:
+    sizes = [p["size"] for p in points]
+    out = {
+        "estimator": estimator,
+        "what": letter,
+        "points": points,
+        "time_exponent": exponent(sizes, [p["cpu_seconds"] for p in points]),
+    }
+    megabytes = [p["peak_mb"] for p in points]
+    if all(mb is not None and mb > 0 for mb in megabytes):
+        out["memory_exponent"] = exponent(sizes, megabytes)
+    return out
+
+
+def one_case(estimator: str, case: Case) -> dict[str, Any]:
+    """Processor seconds and peak memory of planning for a few subjects."""
+    build = {"contrastive": _contrastive, "amortized": _amortized, "default amortized": _beam}
+    # Anew for each: retrieval keeps what it has seen of a mask.
+    memory = peak_mb(build[estimator](case))
+    _, took = timed(build[estimator](case))
+    return {"cpu_seconds": took.cpu_seconds / _QUERIES, "peak_mb": memory}
+
+
+def _halves(case: Case, network: type[NeuralPredictor]) -> tuple[Cohort, Cohort, NeuralPredictor]:
+    """Few subjects to train on for an instant, all of them, and a predictor."""
+    few = random_cohort(200, case.length, case.width, seed=1)
+    predictor = network(training=_GLANCE)  # type: ignore[call-arg]
+    return few, random_cohort(case.n, case.length, case.width), predictor.fit(few, few)
+
+
+def _contrastive(case: Case) -> Callable[[], Any]:
+    few, everybody, predictor = _halves(case, MLPPredictor)
+    targets = LossTargets(few, [predictor], kinds=("cross-entropy",))
+    embedding = Embedding(n_candidates=20, n_validation_masks=1, training=_GLANCE)
+    embedding.fit(few, targets, few, targets, [0.01])
+    bank = NeighborBank(
+        everybody,
+        "embedding",
+        encoder=embedding.encoder_,
+        embedding=embedding,
+        n_neighbors=case.n_neighbors,
+    )
+    of_all = LossTargets(everybody, [predictor], kinds=("cross-entropy",))
+    return _sampled(ContrastiveEstimator(bank, of_all), few, case)
+
+
+def _amortized(case: Case) -> Callable[[], Any]:
+    few, _, predictor = _halves(replace(case, n=50), MLPPredictor)
+    net = AmortizedMLPEstimator(training=_GLANCE).fit(predictor, few, few)
+    return _sampled(net, few, case)
+
+
+def _sampled(estimator: NoctEstimator, few: Cohort, case: Case) -> Callable[[], Any]:
+    observation = queries(few)
+    plans = draw_candidates(observation, case.n_candidates, seed=0)
+    weights = np.full(len(observation), 0.01)
+    charges = few.catalog.cost_of(plans)
+    return lambda: sample_search(estimator, observation, plans, charges, weights)
+
+
+def _beam(case: Case) -> Callable[[], Any]:
+    few, _, predictor = _halves(replace(case, n=50), RecurrentPredictor)
+    targets = LossTargets(few, [predictor])
+    net = AmortizedEstimator(training=_GLANCE).fit(few, targets, few, targets)
+    observation, actions = queries(few), ActionTable.build(few.catalog, few)
+    weights = np.full(len(observation), 0.01)
+    return lambda: beam_search(net, observation, actions, weights)
+
+
+def queries(cohort: Cohort) -> Observation:
+    """Subjects after a quarter of their course, each with a mask of their own."""
+    now = max(0, cohort.n_times // 4 - 1)
+    rng = np.random.default_rng(5)
+    shape = (_QUERIES, cohort.n_times, cohort.catalog.n_features)
+    asked = (rng.uniform(size=shape) < 0.5) & (np.arange(cohort.n_times) <= now)[:, None]
+    asked[:, now, 0] = True
+    return Observation(
+        history=History.of(cohort.subset(np.arange(_QUERIES)), asked),
+        time=np.full(_QUERIES, now),
+        remaining=np.full(_QUERIES, np.inf),
+        catalog=cohort.catalog,
+        rows=np.arange(_QUERIES),
+    )

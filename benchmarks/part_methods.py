@@ -1,0 +1,56 @@
+"""Part `methods`: fit and roll-out of every method on one small cohort, one operating point."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import nocta
+from measure import timed
+from nocta.cohort.cohort import Cohort
+from nocta.evaluation.rollout import rollout
+from nocta.experiments.method_options import make_method
+from nocta.policies.method import Method
+from nocta.predictors.base import Predictor
+from scenes import Sizes, shared_predictor, training_of
+
+
+def measure(sizes: Sizes, models: Path) -> dict[str, Any]:
+    """Processor seconds of one fit, milliseconds per subject of one roll-out."""
+    del models  # nothing is kept: fitting is what is measured
+    cohort = nocta.datasets.load("synthetic", seed=0, n_subjects=sizes.method_subjects)
+    train, val, test = cohort.split((0.70, 0.15, 0.15), seed=0)
+    predictor, took = timed(lambda: shared_predictor("default", train, val, sizes))
+    found: dict[str, Any] = {
+        "subjects": [len(train), len(val), len(test)],
+        "predictor_cpu_seconds": took.cpu_seconds,
+        "methods": {},
+    }
+    for name in sizes.methods:
+        # Baselines take the shorter schedule of a rehearsal.
+        ours = name.startswith("nocta") and sizes.trained
+        method = make_method(name, {}, quick=not ours)
+        with training_of(sizes):
+            found["methods"][name] = one_method(method, predictor, train, val, test)
+    return found
+
+
+def one_method(
+    method: Method, predictor: Predictor, train: Cohort, val: Cohort, test: Cohort
+) -> dict[str, float]:
+    """Fit, take the operating point in the middle, roll out."""
+    shared = predictor if method.shares_predictor else None
+    _, fit = timed(lambda: method.fit(train, val, seed=0, predictor=shared))
+    settings, choice = timed(lambda: method.settings(val, 3))
+    setting = settings[len(settings) // 2]
+    policy = method.policy(setting)
+    done, took = timed(lambda: rollout(policy, test, budget=setting.get("budget")))
+    return {
+        "fit_cpu_seconds": fit.cpu_seconds,
+        "settings_cpu_seconds": choice.cpu_seconds,
+        "ms_per_subject": 1e3 * took.cpu_seconds / len(test),
+        "cost": done.cost,
+        "decisions_per_subject": float(np.mean(done.n_decisions)),
+    }
