@@ -178,7 +178,9 @@ class Asac(RetrainedMethod):
             joint.run(val, progress)
         policy = AsacPolicy(joint.predictor, joint.selector, joint.data[0].encoder)
         if self.predictor == "lstm":
-            asked = rollout(policy, train, seed=seed).history.requested
+            asked = rollout(
+                policy, train, availability=self.availability, seed=seed
+            ).history.requested
             slots = train.catalog.open_slots
             replayed = ReplayedRequests(np.arange(len(train)), asked, slots, share=0.8)
             fresh = self._lstm(train, seed + 1)

@@ -40,7 +40,6 @@ class AsacTraining:
     hidden: int | None = None
     epochs: int | None = None
     entropy: float = 0.01
-    learning_rate: float = 6e-3
     quick: bool = False
 
 
@@ -113,13 +112,15 @@ class JointTraining:
     def run(self, val: Cohort, progress: bool) -> None:
         """Train; end with the weights best on validation."""
         options = self.options
-        epochs = options.epochs or (4 if options.quick else 120 if self.small else 24)
+        # About as many steps for a handful of subjects as for some hundreds.
+        own = int(np.clip(12_000 / len(self.cohort), 24, 200))
+        epochs = options.epochs or (4 if options.quick else own)
         n_lines = 2 if options.gradient == "policy" else 1  # of gates per subject
         nets = nn.ModuleList([self.selector, *(m.net_ for m in self.predictor.members)])
         config = TrainingConfig(
             epochs=epochs,
             batch_size=(64 if self.small else 256) // n_lines,
-            learning_rate=options.learning_rate,
+            learning_rate=3e-3 if self.small else 6e-3,
             weight_decay=1e-2 if self.small else 0.0,
             patience=epochs,
             check_every=max(1, epochs // 12),
