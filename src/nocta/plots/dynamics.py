@@ -24,11 +24,12 @@ if TYPE_CHECKING:
 #: A map with more features than this shows the most often acquired ones.
 MAX_FEATURES = 12
 _MAX_TICKS = 12
-#: A graph shows the pairs that at least this share of subjects acquire, and at most so many.
+#: A graph shows the pairs that at least this share of subjects acquire, and from every node at
+#: most so many: with all of them nothing could be seen.
 MIN_PAIR_SHARE = 0.1
-MAX_ARROWS = 30
+MAX_ARROWS = 2
 #: Diameter in points of a node that everybody acquires.
-_NODE = 9.0
+_NODE = 7.0
 
 #: Slot and feature, later slot and feature, share of subjects who acquire both.
 Together = tuple[int, int, int, int, float]
@@ -165,19 +166,19 @@ def _draw_graph(axes: Axes, entry: Dynamics, shown: list[int]) -> None:
     from matplotlib.patches import FancyArrowPatch
 
     row = {m: i for i, m in enumerate(shown)}
-    pairs = [p for p in entry.together if p[1] in row and p[3] in row and p[4] >= MIN_PAIR_SHARE]
-    for t, m, later, other, share in pairs[:MAX_ARROWS]:
+    drawn = [pair for pair in entry.together if pair[1] in row and pair[3] in row]
+    for t, m, later, other, share in _arrows(drawn):
         axes.add_patch(
             FancyArrowPatch(
                 (t, row[m]),
                 (later, row[other]),
                 arrowstyle="-|>",
-                mutation_scale=4 + 3 * share,
+                mutation_scale=4 + 2 * share,
                 # Bent, so that arrows within a row do not hide each other.
                 connectionstyle=f"arc3,rad={-0.3 if m == other else 0.12}",
                 shrinkA=2,
                 shrinkB=1 + _NODE / 2 * float(np.sqrt(entry.acquired[later, other])),
-                linewidth=0.4 + 1.0 * share,
+                linewidth=0.4 + 0.5 * share,
                 color=str(round(0.75 - 0.6 * share, 3)),
                 zorder=2,
             )
@@ -186,6 +187,15 @@ def _draw_graph(axes: Axes, entry: Dynamics, shown: list[int]) -> None:
     shares = entry.acquired[times, np.array(shown)[rows]]
     axes.scatter(times, rows, s=_NODE**2 * shares, color="black", linewidth=0, zorder=3)
     axes.set_ylim(len(shown) - 0.4, -0.6)
+
+
+def _arrows(pairs: Sequence[Together]) -> list[Together]:
+    """From every node the pairs most often acquired; of equals, the nearest in time."""
+    often = [p for p in pairs if p[4] >= MIN_PAIR_SHARE]
+    kept: dict[tuple[int, int], list[Together]] = {}
+    for pair in sorted(often, key=lambda p: (-round(p[4], 2), p[2] - p[0])):
+        kept.setdefault(pair[:2], []).append(pair)
+    return [pair for node in kept.values() for pair in node[:MAX_ARROWS]]
 
 
 def _label_slots(axes: Axes, entry: Dynamics, axis: TimeAxis, shown: list[int]) -> None:

@@ -67,7 +67,7 @@ def complexity_page(recipe: Recipe, request: Request, page: Page) -> None:
     times: list[dict[str, Any]] = []
     for axis, sizes in axes.items():
         methods = [m for m, order in orders.items() if axis in "LM" or order[axis]]
-        for value in sizes:
+        for value in sizes if methods else ():
             size = replace(base, **{axis: value})
             found, failures = _measure(size, methods, recipe, request)
             page.failures += failures

@@ -138,9 +138,11 @@ def gather(recipe: Recipe, request: Request) -> list[Evidence]:
     found, missing = [], []
     for source in sources:
         try:
-            found.append(_run(source, recipe, request))
+            source.load(0)
         except DataFileMissing as error:
             missing.append(error)
+            continue
+        found.append(_run(source, recipe, request))
     if missing and (request.sources or not found):
         raise missing[0]
     return found
