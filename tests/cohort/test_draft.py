@@ -140,8 +140,71 @@ def test_a_split_is_recognised(visits: pd.DataFrame) -> None:
     assert drafted(visits.assign(fold=["train"] * 5 + ["test"]))["split"] == "fold"
 
 
+def test_a_row_without_subject_hides_no_subject_column(visits: pd.DataFrame) -> None:
+    many = pd.concat([visits.assign(patient=visits["patient"] + str(i)) for i in range(4)])
+    many = many.reset_index(drop=True)
+    draft = draft_schema(many.assign(patient=many["patient"].where(many.index != 7)))
+    schema = tomllib.loads(draft.text)
+    assert (schema["subject"], schema["visit"]) == ("patient", "visit")
+    assert schema["context"] == drafted(many)["context"]
+    assert "no subject: row 7" in draft.check
+
+
+def test_many_doubled_rows_are_named_by_place(visits: pd.DataFrame) -> None:
+    draft = draft_schema(pd.concat([visits, visits.iloc[:2]], ignore_index=True))
+    assert "the same subject and visit twice" in draft.check
+
+
+@pytest.mark.parametrize(
+    ("name", "cells"), [("visit", ["bl", "m06"]), ("date", ["1/2/20", "3/2/20"])]
+)
+def test_a_visit_that_is_no_number_is_not_replaced_by_a_measurement(
+    name: str, cells: list[str]
+) -> None:
+    table = pd.DataFrame({"id": [1, 1, 2, 2], name: cells * 2, "alt": [1.5, 2.5, 3.5, 4.5]})
+    with pytest.raises(DataError, match=f"'{name}' is called so but holds '{cells[0]}'"):
+        draft_schema(table)
+
+
+def test_only_what_grows_is_taken_for_time_unasked() -> None:
+    rows = {"who": ["x", "x", "y", "y"], "alt": [4.5, 2.5, 3.5, 1.5], "ill": ["a", "b", "b", "a"]}
+    with pytest.raises(DataError, match="no column tells the visits of a subject apart"):
+        draft_schema(pd.DataFrame(rows))
+    assert drafted(pd.DataFrame({**rows, "seen": [0, 3, 0, 7]}))["time"] == "seen"
+
+
+def test_irregular_times_of_few_subjects_read_as_drafted() -> None:
+    years = [(365 * k + 3 + i) / 365.25 for i in range(5) for k in range(3)]
+    table = pd.DataFrame({"id": np.repeat(range(5), 3), "years": years, "label": [0, 1, 1] * 5})
+    draft = draft_schema(table.assign(alt=np.arange(15.0)))
+    assert draft.readable, draft.check
+    assert len(tomllib.loads(draft.text)["grid"]) == 3
+
+
+def test_what_is_called_like_a_label_is_no_feature(visits: pd.DataFrame) -> None:
+    label = drafted(visits)["label"]
+    draft = draft_schema(visits.assign(label_next=visits[label], outcome=np.arange(6) / 7))
+    schema = tomllib.loads(draft.text)
+    assert schema["label"] in (label, "label_next")
+    assert not {"label_next", "outcome"} & {*schema["features"], *schema["context"]}
+    assert "# left out: outcome (called like a label" in draft.text
+    assert "features: 'outcome' is left out" in "\n".join(draft.unsure)
+    prices = pd.DataFrame({"feature": ["outcome"], "cost": [3.0]})
+    assert drafted(visits.assign(outcome=np.arange(6) / 7), prices)["features"]["outcome"]
+
+
+def test_a_continuous_outcome_is_not_taken_for_a_label() -> None:
+    rows = {"id": [1, 1, 2, 2], "visit": [0, 1, 0, 1], "sex": list("ffmm"), "alt": [1.5, 2, 3, 4]}
+    many = pd.concat(
+        [pd.DataFrame(rows).assign(id=lambda t, i=i: t["id"] + 2 * i) for i in range(9)]
+    )
+    draft = draft_schema(many.assign(outcome=np.arange(36) / 7))
+    assert "label" not in tomllib.loads(draft.text)
+    assert "'outcome' is called so but holds 36 different values" in "\n".join(draft.unsure)
+
+
 def test_what_is_no_long_table_is_refused() -> None:
-    with pytest.raises(DataError, match="no column looks like the subject"):
+    with pytest.raises(DataError, match="with one visit per subject there is nothing to plan"):
         draft_schema(pd.DataFrame({"id": [1, 2, 3], "alt": [0.5, 1.5, 2.5]}))
     with pytest.raises(DataError, match="no column tells the visits of a subject apart"):
         draft_schema(pd.DataFrame({"id": [1, 1, 2, 2], "alt": ["a", "b", "a", "b"]}))

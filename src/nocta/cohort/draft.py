@@ -10,8 +10,9 @@ from typing import Any
 import numpy as np
 
 from nocta.cohort.columns import to_numbers, to_text
-from nocta.cohort.guess import Guess, guess_columns, look_at
+from nocta.cohort.guess import Guess, guess_columns
 from nocta.cohort.problems import Report
+from nocta.cohort.seen import look_at
 from nocta.cohort.source import Source, open_source
 from nocta.cohort.table import read_table, table_name
 from nocta.exceptions import DataError, did_you_mean
@@ -68,7 +69,7 @@ def draft_schema(table: Any, costs: Any = None) -> Draft:
     if source is None or report.problems:
         report.raise_problems(table_name(table))
     assert source is not None
-    guess = guess_columns(look_at(source))
+    guess = guess_columns(look_at(source), prices)
     _check_guess(source, guess, report)
     _check_prices(guess, prices, report)
     report.raise_problems(table_name(table))
@@ -86,13 +87,14 @@ def _check_guess(source: Source, guess: Guess, report: Report) -> None:
     if guess.subject is None:
         report.add(
             source.name,
-            "no column looks like the subject: none repeats without empty cells.",
+            "no column looks like the subject: "
+            + (guess.obstacle or "none repeats without empty cells."),
             "A long table has one row per subject and visit; name whose row it is.",
         )
     elif guess.visit is None and guess.time is None:
         report.add(
             source.name,
-            "no column tells the visits of a subject apart.",
+            f"no column tells the visits of a subject apart. {guess.obstacle}".rstrip(),
             "Add the visit number, or the time, of every row.",
         )
 
@@ -157,7 +159,8 @@ def write_schema(guess: Guess, prices: dict[str, Price], *, priced: bool) -> str
         *_clock_lines(guess),
     ]
     if guess.label is None:
-        lines.append('# label = "..."   # CHECK: no column looks like one; it is needed to train')
+        doubt = _doubt(guess, "label") or "CHECK: no column looks like one"
+        lines.append(f'# label = "..."   # {doubt}; it is needed to train')
     else:
         lines.append(_entry("label", guess.label, _doubt(guess, "label")))
     lines.append(_entry("context", guess.context, "free, known from the start"))
@@ -196,7 +199,8 @@ def _clock_lines(guess: Guess) -> list[str]:
         if guess.first_visit:
             lines.append(_entry("first_visit", guess.first_visit, "what the first is called"))
         return lines
-    grid = [round(g, 6) for g in guess.grid]
+    grid = sorted({round(g, 6) for g in guess.grid})
+    grid[0] = min(grid[0], guess.grid[0])  # rounded up, it would leave out the first records
     lines = [
         _entry("time", guess.time, doubt or _doubt(guess, "time")),
         _entry("grid", grid, "CHECK: your planned visits; a record belongs to the nearest"),

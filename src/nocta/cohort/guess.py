@@ -4,15 +4,21 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
 
-from nocta.cohort.columns import factorize, is_dated, is_number, to_days, to_numbers, to_text
+from nocta.cohort.columns import factorize, is_number
 from nocta.cohort.grid import usual_times
-from nocta.cohort.source import Source
+from nocta.cohort.seen import (
+    Column,
+    constant_within,
+    increasing_within,
+    only_at_first,
+    share_distinct,
+)
 
 _NUMBER = r"([_ ]?(id|no|nr|num|number|index|code))?"
 _SUBJECT = r"(subject|patient|participant|person|client|user|rid|ptid|pid|mrn|id)" + _NUMBER
@@ -25,37 +31,6 @@ _LABEL = (
 _SPLIT_NAMES = {"train", "training", "val", "valid", "validation", "dev", "test", "holdout"}
 _UNITS = ("years", "months", "weeks", "days", "hours")
 MOST_CLASSES = 20
-
-
-@dataclass(frozen=True)
-class Column:
-    """What can be seen of one column.
-
-    Args:
-        name: Its name.
-        texts: Its cells, `None` where empty.
-        numbers: Its cells as numbers, NaN elsewhere; days for dates.
-        numeric: Whether every cell that is not empty is a number or a date.
-        dated: Whether it holds dates.
-    """
-
-    name: str
-    texts: list[str | None]
-    numbers: NDArray[np.float64]
-    numeric: bool
-    dated: bool
-
-    @property
-    def values(self) -> set[str]:
-        return {t for t in self.texts if t is not None}
-
-    def matches(self, pattern: str) -> bool:
-        return re.fullmatch(pattern, self.name.lower()) is not None
-
-    @property
-    def whole(self) -> bool:
-        known = self.numbers[~np.isnan(self.numbers)]
-        return self.numeric and not self.dated and bool((known % 1 == 0).all())
 
 
 @dataclass
@@ -76,31 +51,17 @@ class Guess:
     categories: dict[str, list[str]] = field(default_factory=dict)
     ignored: dict[str, str] = field(default_factory=dict)
     unsure: list[str] = field(default_factory=list)
+    #: Why a column that is called like the subject or the visit cannot be it.
+    obstacle: str = ""
 
 
-def look_at(source: Source) -> list[Column]:
-    """Read every named column for guessing."""
-    columns = []
-    for name in source.columns:
-        if not name:
-            continue
-        series = source.frame[name]
-        dated = is_dated(series)
-        numbers = to_numbers(series)
-        columns.append(
-            Column(
-                name=name,
-                texts=to_text(series),
-                numbers=to_days(series) if dated else numbers.values,
-                numeric=dated or not numbers.wrong,
-                dated=dated,
-            )
-        )
-    return columns
+def guess_columns(columns: list[Column], priced: Collection[str] = ()) -> Guess:
+    """Tell subject, visit or time, label, split, context and features apart.
 
-
-def guess_columns(columns: list[Column]) -> Guess:
-    """Tell subject, visit or time, label, split, context and features apart."""
+    Args:
+        columns: What can be seen of each.
+        priced: Columns that have a price, and so are no outcomes, whatever they are called.
+    """
     guess = Guess()
     left = {c.name: c for c in columns}
     subject = _guess_subject(columns, guess)
@@ -108,6 +69,9 @@ def guess_columns(columns: list[Column]) -> Guess:
         return guess
     guess.subject = left.pop(subject.name).name
     codes, _ = factorize(subject.texts)
+    if (codes < 0).any():
+        rows = np.flatnonzero(codes >= 0)
+        left, codes = {name: column.at(rows) for name, column in left.items()}, codes[rows]
     clock = _guess_clock(left.values(), codes, guess)
     if clock is not None:
         left.pop(clock.name)
@@ -119,25 +83,37 @@ def guess_columns(columns: list[Column]) -> Guess:
     if label is not None:
         guess.label = left.pop(label.name).name
     for column in left.values():
-        _guess_role(column, codes, clock, guess)
+        if column.matches(_LABEL) and column.name not in priced:
+            guess.ignored[column.name] = "called like a label; as a feature it may give it away"
+            guess.unsure.append(
+                f"features: '{column.name}' is left out, being called like a label."
+            )
+        else:
+            _guess_role(column, codes, clock, guess)
     _guess_panels([left[name] for name in guess.features], guess)
     return guess
 
 
 def _guess_subject(columns: list[Column], guess: Guess) -> Column | None:
     """A named identifier that repeats; else the first column that repeats and is never empty."""
-    repeats = [
-        c
-        for c in columns
-        if None not in c.texts and 1 < len(c.values) < len(c.texts) and not c.dated
-    ]
-    named = [c for c in repeats if c.matches(_SUBJECT)]
+    called = [c for c in columns if c.matches(_SUBJECT) and c.values and not c.dated]
+    # A few empty cells are the user's mistakes to be told about, not a reason to look elsewhere.
+    named = [c for c in called if len(c.values) < c.n_known and c.n_known >= 0.9 * len(c.texts)]
     if named:
         if len(named) > 1:
             others = ", ".join(f"'{c.name}'" for c in named[1:])
             guess.unsure.append(f"subject: '{named[0].name}', though {others} could be it too.")
         return named[0]
-    whole = [c for c in repeats if not c.numeric or c.whole]
+    if called:
+        column = called[0]
+        guess.obstacle = f"'{column.name}' is called so but " + (
+            "is different in every row; with one visit per subject there is nothing to plan."
+            if len(column.values) == column.n_known
+            else "is empty in many rows."
+        )
+        return None
+    repeats = [c for c in columns if None not in c.texts and 1 < len(c.values) < len(c.texts)]
+    whole = [c for c in repeats if not c.dated and (not c.numeric or c.whole)]
     if not whole:
         return None
     guess.unsure.append(
@@ -150,16 +126,25 @@ def _guess_clock(
     columns: Iterable[Column], codes: NDArray[np.int64], guess: Guess
 ) -> Column | None:
     """The column that tells a subject's rows apart, by name where there are several."""
-    ordering = [c for c in columns if c.numeric and _distinct_within(c.numbers, codes)]
-    ranked = [c for c in ordering if c.matches(_VISIT)]
-    ranked += [c for c in ordering if c.matches(_TIME) and c not in ranked]
-    if not ranked and ordering:
-        ranked = [ordering[0]]
+    columns = list(columns)
+    called = [c for c in columns if c.matches(_VISIT)]
+    called += [c for c in columns if c.matches(_TIME) and c not in called]
+    # Doubled rows are the user's mistakes to be told about, not a reason to look elsewhere.
+    ranked = [c for c in called if c.numeric and share_distinct(c.numbers, codes) >= 0.98]
+    ranked = ranked or [c for c in called if c.numeric and share_distinct(c.numbers, codes) > 0.5]
+    if not ranked and (text := [c for c in called if not c.numeric and len(c.values) > 1]):
+        guess.obstacle = (
+            f"'{text[0].name}' is called so but holds '{min(text[0].values)}', which is neither a "
+            "number nor a date like 2024-01-31."
+        )
+        return None
+    if not ranked:
+        ranked = [c for c in columns if c.numeric and increasing_within(c.numbers, codes)][:1]
+        if not ranked:
+            return None
         guess.unsure.append(
             f"visit: no column is called so; '{ranked[0].name}' tells the rows of a subject apart."
         )
-    if not ranked:
-        return None
     clock = ranked[0]
     if len(ranked) > 1:
         others = ", ".join(f"'{c.name}'" for c in ranked[1:])
@@ -186,11 +171,12 @@ def _guess_grid(clock: Column, codes: NDArray[np.int64], guess: Guess) -> None:
         times = times - first[codes]
         guess.time_unit = "days"
         guess.unsure.append(f"time: '{clock.name}' holds dates; they count from the first row.")
-    distinct = np.unique(times[~np.isnan(times)])
-    guess.grid = distinct.tolist() if distinct.size <= 30 else usual_times(times, codes)
+    distinct, counts = np.unique(times[~np.isnan(times)], return_counts=True)
+    planned = distinct.size <= 30 and counts.mean() >= 2
+    guess.grid = distinct.tolist() if planned else usual_times(times, codes)
     guess.unsure.append(
         f"grid: {[round(g, 4) for g in guess.grid]} are "
-        + ("the times that occur." if distinct.size <= 30 else "the usual times of the visits.")
+        + ("the times that occur." if planned else "the usual times of the visits.")
         + " Put your own schedule there."
     )
 
@@ -199,6 +185,7 @@ def _guess_label(
     columns: Iterable[Column], codes: NDArray[np.int64], guess: Guess
 ) -> Column | None:
     """A named outcome with few classes; else the last column with few classes."""
+    columns = list(columns)
     few = [c for c in columns if 2 <= len(c.values) <= MOST_CLASSES and (not c.numeric or c.whole)]
     named = [c for c in few if c.matches(_LABEL)]
     if named:
@@ -206,8 +193,14 @@ def _guess_label(
             others = ", ".join(f"'{c.name}'" for c in named[1:])
             guess.unsure.append(f"label: '{named[0].name}', though {others} could be it too.")
         return named[0]
+    if called := [c for c in columns if c.matches(_LABEL) and c.values]:
+        guess.unsure.append(
+            f"label: '{called[0].name}' is called so but holds {len(called[0].values)} different "
+            f"values; a label has 2 to {MOST_CLASSES} classes."
+        )
+        return None
     if few:
-        varying = [c for c in few if not _constant_within(c, codes)] or few
+        varying = [c for c in few if not constant_within(c, codes)] or few
         guess.unsure.append(
             f"label: no column is called so; '{varying[-1].name}' is the last with few classes."
         )
@@ -235,13 +228,13 @@ def _guess_role(
             guess.unsure.append(f"categories: the order of '{name}' is alphabetical.")
         else:
             guess.unsure.append(f"features: '{name}' is mostly numbers but holds text too.")
-    if clock is not None and _only_at_first(column, codes, clock.numbers):
+    if clock is not None and only_at_first(column, codes, clock.numbers):
         guess.features.append(name)
         guess.first_only.append(name)
         guess.unsure.append(
             f"features: '{name}' is recorded at first visits only; if it is free, make it context."
         )
-    elif _constant_within(column, codes):
+    elif constant_within(column, codes):
         guess.context.append(name)
     else:
         guess.features.append(name)
@@ -260,35 +253,3 @@ def _guess_panels(features: list[Column], guess: Guess) -> None:
                 f"features: {', '.join(names)} are always recorded together; if one test gives "
                 "them all, list them as the columns of one feature."
             )
-
-
-def _distinct_within(numbers: NDArray[np.float64], codes: NDArray[np.int64]) -> bool:
-    """Whether no subject has the same number twice, few cells are empty, and subjects differ."""
-    known = ~np.isnan(numbers)
-    if known.mean() < 0.9 or np.unique(numbers[known]).size < 2:
-        return False
-    pairs = np.stack([codes[known].astype(float), numbers[known]], axis=1)
-    # A few doubled rows are the user's mistakes to be told about, not a reason to look elsewhere.
-    return len(np.unique(pairs, axis=0)) >= 0.98 * len(pairs)
-
-
-def _constant_within(column: Column, codes: NDArray[np.int64]) -> bool:
-    """Whether every subject has one value, and some have it in more than one row."""
-    seen: dict[int, str] = {}
-    repeated = False
-    for code, text in zip(codes.tolist(), column.texts, strict=True):
-        if text is None:
-            continue
-        repeated = repeated or code in seen
-        if seen.setdefault(code, text) != text:
-            return False
-    return repeated
-
-
-def _only_at_first(column: Column, codes: NDArray[np.int64], times: NDArray[np.float64]) -> bool:
-    """Whether it is recorded in no row but each subject's first."""
-    first = np.full(codes.max() + 1, np.inf)
-    np.fmin.at(first, codes, times)
-    later = times > first[codes]
-    recorded = np.array([t is not None for t in column.texts])
-    return not bool((recorded & later).any())
