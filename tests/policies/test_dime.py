@@ -165,7 +165,7 @@ def test_pending_orders_reach_the_value_network_without_their_values(clinic: Par
             return super().forward(inputs, clock, pending)
 
     for results in ("after-visit", "at-once"):
-        rules = Rules(results=results)  # type: ignore[arg-type]
+        rules = Rules(results=results)
         episodes = Episodes(data, train.catalog, np.arange(4), np.zeros(4), rules)
         episodes.act(np.full(4, 2), np.ones(4, dtype=bool))  # blood at the second visit
         episodes.values(Spy(DROPS))
