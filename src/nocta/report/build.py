@@ -12,6 +12,7 @@ from nocta.plots.frontier import METRIC_LABELS
 from nocta.policies.registry import method_class
 from nocta.report import tables
 from nocta.report.figures import report_figures
+from nocta.report.paired import paired_tests
 from nocta.report.tuning import tuning_table
 from nocta.report.view import ReportView
 
@@ -61,6 +62,7 @@ def _content(comparison: Comparison) -> dict[str, Any]:
         "label": tables.label,
         "summary": tables.quality_table(view),
         "differences": tables.difference_table(view),
+        "tests": paired_tests(view),
         "points": tables.points_table(view),
         "ledger": tables.ledger_table(view),
         "audit": tables.audit_table(view),

@@ -1,0 +1,89 @@
+"""Is a method ahead by more than the luck of the splits? Paired tests for the report.
+
+Splits of one cohort share most of their subjects, so their differences vary too little among
+themselves. The test allows for that as Nadeau and Bengio (2003) propose: the variance of the mean
+is raised by the ratio of test to learning subjects. Data drawn anew with every seed need no such
+correction.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from nocta.evaluation.frontier import paired_difference
+from nocta.evaluation.metrics import LOWER_IS_BETTER
+from nocta.experiments.summary import cost_range, quality_per_seed
+from nocta.plots.frontier import METRIC_LABELS
+from nocta.report.tables import label, number, with_error
+from nocta.report.view import ReportView
+
+
+def paired_p_value(gaps: Sequence[float], overlap: float = 0.0) -> float:
+    """Two-sided p-value of the mean difference over splits being zero, by a corrected t-test.
+
+    Args:
+        gaps: One difference per split.
+        overlap: Test subjects per learning subject; 0 where every split has subjects of its own.
+
+    Example:
+        >>> [round(paired_p_value([1.0, 2.0, 3.0], overlap), 3) for overlap in (0.0, 0.25)]
+        [0.074, 0.122]
+    """
+    from scipy.stats import t
+
+    found = np.asarray(gaps, dtype=float)
+    spread = found.std(ddof=1) if found.size > 1 else 0.0
+    if spread == 0:
+        return float("nan")
+    statistic = found.mean() / (spread * np.sqrt(1 / found.size + overlap))
+    return float(2 * t.sf(abs(statistic), found.size - 1))
+
+
+def paired_tests(view: ReportView) -> dict[str, Any] | None:
+    """NOCTA against every other method (or the first method, where NOCTA is not compared).
+
+    `None` where there are too few seeds or nothing to compare.
+    """
+    comparison, quality = view.comparison, view.comparison.quality
+    ours = [m for m in view.methods if m.startswith("nocta-")] or view.methods[:1]
+    rows = [
+        row
+        for method in ours
+        for other in view.methods
+        if other != method
+        for row in _row(view, method, other)
+    ]
+    if not rows:
+        return None
+    return {
+        "head": ["method", "against", METRIC_LABELS[quality], "ahead in", "p"],
+        "rows": rows,
+        "grouped": True,
+        "drawn": comparison.setup.source.is_drawn,
+    }
+
+
+def _row(view: ReportView, method: str, other: str) -> list[list[str]]:
+    comparison, cohort = view.comparison, view.cohort
+    quality = comparison.quality
+    costs = cost_range(comparison.results, [method, other])
+    if costs is None:
+        return []
+    first, second = (
+        quality_per_seed(comparison.results, name, quality, costs) for name in (method, other)
+    )
+    seeds = sorted(first.keys() & second.keys())
+    if len(seeds) < 2:
+        return []
+    a, b = ([found[seed] for seed in seeds] for found in (first, second))
+    gaps = np.asarray(a) - np.asarray(b)
+    drawn = comparison.setup.source.is_drawn
+    overlap = 0.0 if drawn else cohort["n_test"] / (cohort["n_train"] + cohort["n_val"])
+    p = paired_p_value(gaps[~np.isnan(gaps)].tolist(), overlap)
+    found = paired_difference(b, a) if quality in LOWER_IS_BETTER else paired_difference(a, b)
+    difference = with_error(found.mean, found.standard_error, sign=True)
+    shown = "< 0.001" if p < 0.001 else number(p)
+    return [[label(method), label(other), difference, f"{found.wins} of {found.n}", shown]]

@@ -1,0 +1,57 @@
+"""Paired tests over splits, against values worked out elsewhere."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from scipy.stats import ttest_1samp
+
+from nocta.experiments.compare import Comparison
+from nocta.experiments.setup import DataSource
+from nocta.report.paired import paired_p_value, paired_tests
+from nocta.report.view import ReportView
+
+GAPS = [0.02, 0.05, -0.01, 0.03, 0.04]
+
+
+def test_without_overlap_it_is_the_paired_t_test() -> None:
+    assert paired_p_value(GAPS) == pytest.approx(ttest_1samp(GAPS, 0.0).pvalue)
+
+
+def test_shared_subjects_make_it_more_careful() -> None:
+    # The statistic shrinks by sqrt((1/5) / (1/5 + 1/4)).
+    plain = np.mean(GAPS) / (np.std(GAPS, ddof=1) / np.sqrt(5))
+    corrected = np.mean(GAPS) / (np.std(GAPS, ddof=1) * np.sqrt(1 / 5 + 1 / 4))
+    assert corrected == pytest.approx(plain * math.sqrt(0.2 / 0.45))
+    assert paired_p_value(GAPS, 0.25) > 2 * paired_p_value(GAPS)
+
+
+def test_equal_differences_have_no_p_value() -> None:
+    assert math.isnan(paired_p_value([0.1, 0.1]))
+    assert math.isnan(paired_p_value([0.1]))
+
+
+def test_every_other_method_has_its_line(comparison: Comparison) -> None:
+    found = paired_tests(ReportView(comparison))
+    assert found is not None
+    assert [row[:2] for row in found["rows"]] == [["static subset", "random"]]
+    assert found["rows"][0][3] in ("0 of 2", "1 of 2", "2 of 2")
+    assert found["drawn"]
+
+
+def test_splits_of_one_cohort_are_tested_with_the_correction(comparison: Comparison) -> None:
+    source = DataSource("pbc-event")
+    split = replace(comparison, setup=replace(comparison.setup, source=source))
+    drawn, shared = (paired_tests(ReportView(c)) for c in (comparison, split))
+    assert drawn is not None
+    assert shared is not None
+    assert not shared["drawn"]
+    assert float(shared["rows"][0][4]) > float(drawn["rows"][0][4].removeprefix("< "))
+
+
+def test_one_seed_has_no_test(comparison: Comparison) -> None:
+    one = [record for record in comparison.records if record["job"]["seed"] == 0]
+    assert paired_tests(ReportView(replace(comparison, records=one))) is None
