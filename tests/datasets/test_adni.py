@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -173,7 +174,7 @@ def test_filters_are_counted(tmp_path: Path) -> None:
     ]
     file = write_adni(tmp_path / "ADNIMERGE.csv", rows)
 
-    def kept(**filters: object) -> list[int]:
+    def kept(**filters: Any) -> list[int]:
         patients: list[int] = datasets.load("adni", path=file, **filters).subjects.tolist()
         return patients
 

@@ -70,6 +70,15 @@ def test_batches_do_not_change_the_result(folder: Path, monkeypatch: pytest.Monk
     np.testing.assert_array_equal(datasets.load("physionet2019", path=folder).values, whole.values)
 
 
+def test_stay_unpacked_twice_counts_once(folder: Path) -> None:
+    once = datasets.load("physionet2019", path=folder)
+    write_psv(folder / "training_setA/training", "p000001", [hour(1, label=1, HR=200)])
+    twice, report = datasets.load_with_report("physionet2019", path=folder)
+    np.testing.assert_array_equal(twice.values, once.values)
+    np.testing.assert_array_equal(twice.labels, once.labels)
+    assert "1 files: copies of a stay" in str(report)
+
+
 def test_foreign_file_is_named(folder: Path) -> None:
     (folder / "training_setA/p000002.psv").write_text("HR|SepsisLabel\n80|0\n")
     with pytest.raises(DataError, match=r"p000002\.psv' begins with 'HR\|SepsisLabel'"):

@@ -90,7 +90,9 @@ def load(
         raise ConfigError(
             f"slot_hours is {slot_hours} and n_slots {n_slots}; both must be at least 1."
         )
-    paths = locate(CARD, path, lambda place: sorted(place.rglob("p*.psv")) or None)
+    found = locate(CARD, path, lambda place: sorted(place.rglob("p*.psv")) or None)
+    paths = list({p.stem: p for p in reversed(found)}.values())[::-1]
+    log.drop(len(found) - len(paths), "files", "copies of a stay that is in another folder too")
     for folder in sorted({p.parent for p in paths}):
         log.read(folder)
     subjects = np.array([p.stem for p in paths])
