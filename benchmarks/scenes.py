@@ -51,8 +51,8 @@ class Sizes:
 
     name: str = "full"
     subjects: int = 8000
-    compared: int = 100
-    compared_amortized: int = 300
+    compared: int = 1200
+    compared_amortized: int = 1200
     n_candidates: int = 1000
     served: int = 300
     method_subjects: int = 600

@@ -64,7 +64,7 @@ def test_a_node_is_predicted_like_the_history_it_stands_for(
     found = predictor.tree_log_proba(data.inputs(index, known), data.slots[index], tree)
     for p, plan in enumerate(plans):
         alone = predictor.predict_proba(History.of(COHORT, known | plan))[:, TIME + 1 :]
-        along = found[tree.path[p]].exp().transpose(0, 1)
+        along = found[:, tree.path[p]].exp()
         np.testing.assert_allclose(along.numpy(), alone, atol=1e-6)
 
 

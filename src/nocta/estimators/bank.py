@@ -74,7 +74,10 @@ def nearest_points(queries: Tensor, bank: Tensor, k: int, index: Index) -> tuple
             same neighbours, except that ties may be broken otherwise.
     """
     if index == "torch" or bank.shape[1] == 0:
-        found = torch.cdist(queries, bank).topk(k, largest=False, sorted=True)
+        # Pair by pair: by way of a matrix product near distances are mostly rounding, and a
+        # subject's neighbours would depend on who else is asked about at the same time.
+        distance = torch.cdist(queries, bank, compute_mode="donot_use_mm_for_euclid_dist")
+        found = distance.topk(k, largest=False, sorted=True)
         return found.indices, found.values
     flat = _faiss().IndexFlatL2(bank.shape[1])
     flat.add(np.ascontiguousarray(bank.numpy()))

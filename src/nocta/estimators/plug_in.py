@@ -15,8 +15,8 @@ from nocta.predictors.mlp import MLPPredictor
 #: Rows (subject, plan) scored at once: few enough to stay in cache, and to leave no large holes
 #: between what retrieval keeps.
 _ROWS = 4096
-#: The same for nodes of a tree of plans.
-_NODES = 32768
+#: The same for (subject, node) of a tree of plans.
+_NODES = 16384
 
 
 def plan_losses(
@@ -101,11 +101,11 @@ def _tree_losses(
     assert isinstance(predictor, MLPPredictor)
     asked = np.broadcast_to(requested, (len(index), *requested.shape)).copy()
     log_proba = predictor.tree_log_proba(data.inputs(rows, asked), data.slots[rows], tree)
-    labels = data.labels[rows, time + 1 :].T  # (later, n)
-    total = tree.along_paths(losses_at_times(log_proba, labels[tree.depth], kind).T)
+    labels = data.labels[rows, time + 1 :]
+    total = tree.along_paths(losses_at_times(log_proba, labels[:, tree.depth], kind))
     if reduction == "sum":
         return total
-    return total / (labels >= 0).sum(0).clamp(min=1)[:, None]
+    return total / (labels >= 0).sum(1).clamp(min=1)[:, None]
 
 
 def _chunk_losses(

@@ -116,7 +116,8 @@ class NeighborBank:
         key = b"points" + mask.tobytes() + str(time).encode()
         net = self._network()
         if net is None:
-            return self._remember(key, lambda: self._points(self._masked(mask), time))
+            # A copy: a view would keep the whole computation it was cut from.
+            return self._remember(key, lambda: self._points(self._masked(mask), time).clone())
         return self._remember(key, lambda: self._walked_bank(net, mask, time))
 
     def _masked(self, mask: NDArray[np.bool_]) -> Tensor:
@@ -164,6 +165,8 @@ class NeighborBank:
     def _advance(
         self, net: RecurrentNet | MLPNet, state: Tensor, asked: NDArray[np.bool_], time: int
     ) -> Tensor:
+        if isinstance(net, MLPNet) and not asked.any():
+            return state
         shown = torch.from_numpy(asked).float()[self.data.owner]
         slots = self.data.slots[:, time] * shown
         if isinstance(net, MLPNet):
@@ -174,8 +177,7 @@ class NeighborBank:
     def _remember(self, key: bytes, compute: Callable[[], Tensor]) -> Tensor:
         """Compute once; the most recently used results are kept."""
         if key not in self._cache:
-            # A copy: a view would keep the whole computation it was cut from.
-            self._cache[key] = compute().clone()
+            self._cache[key] = compute()
             if len(self._cache) > _CACHED:
                 self._cache.popitem(last=False)
         self._cache.move_to_end(key)

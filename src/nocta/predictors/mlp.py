@@ -149,24 +149,33 @@ class MLPPredictor(NeuralPredictor):
         planned = plans[:, start:].float()
         added = self._added(slots, start)
         sums = torch.einsum("plm,mnlh->nplh", planned, added).cumsum(dim=2)
-        return self._from_first(known + sums)
+        # The temperature divides a few weights here in place of very many logits.
+        head, scale = self.net_.head, 1 / self.temperature_
+        hidden = self.net_.after_first(known + sums)
+        return F.log_softmax(F.linear(hidden, head.weight * scale, head.bias * scale), dim=-1)
 
     @torch.no_grad()
     def tree_log_proba(self, inputs: Tensor, slots: Tensor, tree: PlanTree) -> Tensor:
-        """Calibrated log-probabilities at every node of a tree of plans, `(nodes, n, C)`.
+        """Calibrated log-probabilities at every node of a tree of plans, `(n, nodes, C)`.
 
-        The first layer of all nodes and subjects is one matrix product.
+        The first layer of all nodes and subjects is one matrix product. Units come first and
+        rows lie beside each other in memory: layers this narrow run twice as fast that way.
 
         Args:
             inputs: `(n, L, width)` what is known.
             slots: `(n, L, slot_width)` all that was recorded, as in `EncodedCohort.slots`.
             tree: Plans shared by all subjects.
         """
-        start = inputs.shape[1] - tree.n_later
-        known = self.net_.first(inputs)[:, start:].transpose(0, 1)  # (later, n, h)
-        added = self._added(slots, start).permute(2, 0, 1, 3)  # (later, M, n, h)
-        parts = torch.cat([added.flatten(2).flatten(0, 1), known.flatten(1)])
-        return self._from_first((tree.design @ parts).view(len(tree), len(inputs), -1))
+        net, start = self.net_, inputs.shape[1] - tree.n_later
+        known = net.first(inputs)[:, start:].permute(2, 0, 1)  # (h, n, later)
+        added = self._added(slots, start).permute(3, 1, 2, 0)  # (h, n, later, M)
+        parts = torch.cat([added.flatten(2), known], dim=2)
+        out = (parts.flatten(0, 1) @ tree.design.T).view(len(parts), -1)
+        for layer in net.upper:
+            out = torch.addmm(layer.bias[:, None], layer.weight, out.relu_())
+        scale = 1 / self.temperature_
+        logits = torch.addmm(net.head.bias[:, None] * scale, net.head.weight * scale, out.relu_())
+        return F.log_softmax(logits, dim=0).view(-1, len(inputs), len(tree)).movedim(0, -1)
 
     def _added(self, slots: Tensor, start: int) -> Tensor:
         """What each feature adds to the first layer at each slot, `(M, n, L - start, h)`."""
@@ -178,10 +187,3 @@ class MLPPredictor(NeuralPredictor):
             for m in range(self.encoder_.n_features_)
         ]
         return torch.stack(shares)
-
-    def _from_first(self, first: Tensor) -> Tensor:
-        """Calibrated log-probabilities from the first layer before its ReLU, `(..., C)`."""
-        # The temperature divides a few weights here in place of very many logits.
-        head, scale = self.net_.head, 1 / self.temperature_
-        hidden = self.net_.after_first(first)
-        return F.log_softmax(F.linear(hidden, head.weight * scale, head.bias * scale), dim=-1)
