@@ -189,3 +189,21 @@ def test_a_folder_without_what_is_wanted_is_refused(small: Request) -> None:
     status, shown = invoke("table-embedding", "--from", folder, "--out", small.out)
     assert status == 2
     assert "has no results that belong to 'table-embedding'. It has: random, static." in shown
+
+
+def test_downloaded_data_are_found_where_the_user_says(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.syspath_prepend(Path(__file__).parents[1] / "datasets")
+    from dataset_layouts import complete_patient, write_adni
+
+    kinds = ("CN", "MCI", "Dementia")
+    rows = [row for i in range(45) for row in complete_patient(i, kinds[i % 3])]
+    source = DataSource("adni", path=str(write_adni(tmp_path / "ADNIMERGE.csv", rows)))
+    recipe = Plain("table-adni", "adni", "ADNI", n_points=2)
+    rules = {"audit_subjects": 0, "predictor": "learned"}
+    request = Request(tmp_path / "o", (source,), n_seeds=1, quick=True, n_jobs=1, rules=rules)
+    first = reproduce(recipe, request).sheets[""][0].frame
+    assert len(first) == 21
+    assert {"paper_ap", "our_ap", "paper_roc_auc", "our_roc_auc"} <= set(first)
+    assert "--path" in request.command(recipe)
