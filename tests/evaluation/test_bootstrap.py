@@ -9,7 +9,7 @@ import pytest
 
 from nocta.evaluation import bootstrap_bands
 from nocta.evaluation.metrics import ALL_METRICS, METRICS, evaluate_pairs
-from nocta.evaluation.rollout import rollout
+from nocta.evaluation.rollout import Rollout, rollout
 from nocta.exceptions import ConfigError
 from nocta.policies.fixed import RandomPolicy
 from nocta.testing import RunningMeanPredictor, tiny_cohort
@@ -73,6 +73,52 @@ def test_more_subjects_give_narrower_bands():
         bands = bootstrap_bands([done], "accuracy", n_resamples=200)
         widths.append(float(bands.quality_high[0] - bands.quality_low[0]))
     assert widths[1] < widths[0] / 2
+
+
+def test_twins_in_groups_give_the_bands_of_their_singles_and_without_groups_narrower_ones():
+    """Every subject four times tells nothing new, and only the groups say so."""
+    singles, policy = tiny_cohort(30), RandomPolicy(1.0, RunningMeanPredictor(2))
+    rows = np.tile(np.arange(30), 4)
+    copies = replace(singles.subset(rows), subjects=np.arange(120))
+    grouped = replace(copies, groups=np.array([f"g{i:02d}" for i in rows]))
+    widths, cost_widths = {}, {}
+    for metric in ("accuracy", "ap", "tail_loss"):
+        bands = bootstrap_bands([rollout(policy, c) for c in (singles, copies, grouped)], metric)
+        widths[metric] = bands.quality_high - bands.quality_low
+        cost_widths[metric] = bands.cost_high - bands.cost_low
+        assert bands.samples[2] == pytest.approx(bands.samples[0], abs=0.03)
+    for width in (*widths.values(), *cost_widths.values()):
+        alone, apart, together = width
+        assert together == pytest.approx(alone, rel=0.1)
+        assert together > 1.5 * apart
+
+
+def test_groups_of_unequal_size_are_drawn_whole(rollouts):
+    sizes = np.arange(1, 9)  # of 36 subjects; 4 more in the last group
+    groups = np.append(np.repeat(np.arange(8), sizes), [7] * 4)[::-1]
+    done = replace(rollouts[0], groups=groups)
+    bands = bootstrap_bands([done], "accuracy", n_resamples=5, seed=3)
+    ranking = bootstrap_bands([done], "ap", n_resamples=5, seed=3)
+    draws = np.random.default_rng(3).integers(8, size=(5, 8))
+    for i, draw in enumerate(draws):
+        rows = np.concatenate([np.flatnonzero(groups == g) for g in draw])
+        pairs = evaluate_pairs(done.labels[rows], done.probabilities[rows])
+        assert bands.samples[0, i] == pytest.approx(pairs["accuracy"])
+        assert ranking.samples[0, i] == pytest.approx(pairs["ap"])
+
+
+def test_pieces_of_a_rollout_keep_their_groups():
+    cohort = replace(tiny_cohort(6), groups=np.array(list("aabbcc")))
+    policy = RandomPolicy(0.5, RunningMeanPredictor(2))
+    pieces = [rollout(policy, cohort.subset(np.arange(i, i + 3))) for i in (0, 3)]
+    assert Rollout.concatenate(pieces).units.tolist() == [0, 0, 1, 1, 2, 2]
+    plain = [replace(piece, groups=None) for piece in pieces]
+    assert Rollout.concatenate(plain).units.tolist() == list(range(6))
+
+
+def test_one_group_cannot_be_resampled(rollouts):
+    with pytest.raises(ConfigError, match="of two groups"):
+        bootstrap_bands([replace(rollouts[0], groups=np.zeros(40))])
 
 
 def test_one_subject_cannot_be_resampled(rollouts):

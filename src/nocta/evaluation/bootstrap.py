@@ -1,9 +1,14 @@
-"""How far an operating point could have come out otherwise: resampling subjects."""
+"""How far an operating point could have come out otherwise: resampling independent units.
+
+A unit is a subject, or a whole group of subjects where the cohort has groups: the two knees of
+a patient are alike, and drawing them apart would make the intervals too narrow.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -47,8 +52,9 @@ def bootstrap_bands(
 ) -> Bands:
     """Percentile intervals of cost and quality over subjects drawn with replacement.
 
-    Subjects are drawn, never single visits: visits of one subject are alike. Metrics that are
-    means over predictions are resampled in one array operation; ranking metrics one by one.
+    Subjects are drawn, never single visits: visits of one subject are alike. Where the cohort
+    has groups, whole groups are drawn. Metrics that are means over predictions are resampled in
+    one array operation; ranking metrics one by one.
 
     Args:
         rollouts: One per operating point.
@@ -58,17 +64,22 @@ def bootstrap_bands(
         confidence: Share of the resamples inside the band.
     """
     check_metric(metric)
-    if not rollouts or min(len(r) for r in rollouts) < 2:
-        raise ConfigError("A bootstrap needs roll-outs of at least two subjects.")
+    if not rollouts or min(len(np.unique(r.units)) for r in rollouts) < 2:
+        raise ConfigError(
+            "A bootstrap needs roll-outs of at least two subjects (of two groups, where there "
+            "are groups)."
+        )
     tails = [(1 - confidence) / 2, (1 + confidence) / 2]
     qualities, samples, cost_ends = [], [], []
     for rollout in rollouts:
-        n = len(rollout)
+        units = _Units.of(rollout)
+        n = len(units.sizes)
         draws = np.random.default_rng(seed).integers(n, size=(n_resamples, n))
-        statistic = _statistic(rollout, metric)
+        statistic = _statistic(rollout, metric, units)
         qualities.append(float(statistic(np.arange(n)[None])[0]))
         samples.append(statistic(draws))
-        cost_ends.append(np.quantile(rollout.costs[draws].mean(axis=1), tails))
+        costs = _mean(units.total(rollout.costs), units.sizes)(draws)
+        cost_ends.append(np.quantile(costs, tails))
     ends = np.array([_quantiles(sample, tails) for sample in samples])
     return Bands(
         costs=np.array([r.cost for r in rollouts]),
@@ -81,24 +92,57 @@ def bootstrap_bands(
     )
 
 
-#: From `(r, n)` rows of subjects to the metric of each of the `r` resamples.
+@dataclass(frozen=True)
+class _Units:
+    """What is drawn: units of one or more subjects.
+
+    Args:
+        of_subject: `(n,)` the unit of every subject.
+        sizes: `(u,)` subjects per unit.
+        order: `(n,)` subjects, unit by unit.
+        starts: `(u,)` where a unit begins in `order`.
+    """
+
+    of_subject: NDArray[np.int64]
+    sizes: NDArray[np.int64]
+    order: NDArray[np.int64]
+    starts: NDArray[np.int64]
+
+    @classmethod
+    def of(cls, rollout: Rollout) -> _Units:
+        units = rollout.units
+        sizes = np.bincount(units)
+        return cls(units, sizes, np.argsort(units, kind="stable"), np.cumsum(sizes) - sizes)
+
+    def total(self, amounts: NDArray[Any]) -> NDArray[np.float64]:
+        """Sums of an amount per subject over the subjects of each unit, `(u,)`."""
+        return np.asarray(np.bincount(self.of_subject, weights=amounts), dtype=float)
+
+    def subjects(self, draw: NDArray[np.int64]) -> NDArray[np.int64]:
+        """The subjects of these units, those of a unit drawn twice twice."""
+        sizes = self.sizes[draw]
+        shift = self.starts[draw] - (np.cumsum(sizes) - sizes)
+        return np.asarray(self.order[np.repeat(shift, sizes) + np.arange(sizes.sum())])
+
+
+#: From `(r, u)` rows of units to the metric of each of the `r` resamples.
 Statistic = Callable[[NDArray[np.int64]], NDArray[np.float64]]
 
 
-def _statistic(rollout: Rollout, metric: str) -> Statistic:
+def _statistic(rollout: Rollout, metric: str, units: _Units) -> Statistic:
     labels, probabilities = rollout.labels, rollout.probabilities
     labelled = labels >= 0
     cells = _cell_scores(rollout, metric)
     if cells is not None:
         sums = np.where(labelled, cells, 0.0).sum(axis=1)
-        return _mean(sums, labelled.sum(axis=1).astype(float))
+        return _mean(units.total(sums), units.total(labelled.sum(axis=1)))
     if metric == "tail_loss":
         losses = pair_losses(labels, probabilities)
-        return lambda draws: np.array([tail_loss(losses[rows]) for rows in draws])
+        return lambda draws: np.array([tail_loss(losses[units.subjects(d)]) for d in draws])
     score = METRICS[metric]
 
     def one_by_one(draws: NDArray[np.int64]) -> NDArray[np.float64]:
-        chosen = ((rows, labelled[rows]) for rows in draws)
+        chosen = ((rows, labelled[rows]) for rows in map(units.subjects, draws))
         return np.array([score(labels[r][cells], probabilities[r][cells]) for r, cells in chosen])
 
     return one_by_one
@@ -119,7 +163,9 @@ def _cell_scores(rollout: Rollout, metric: str) -> NDArray[np.float64] | None:
     return None
 
 
-def _mean(sums: NDArray[np.float64], counts: NDArray[np.float64]) -> Statistic:
+def _mean(sums: NDArray[np.float64], counts: NDArray[Any]) -> Statistic:
+    """Of amounts per unit and the number of cases they are sums over."""
+
     def statistic(draws: NDArray[np.int64]) -> NDArray[np.float64]:
         with np.errstate(invalid="ignore"):  # no label in a whole resample
             return np.asarray(sums[draws].sum(axis=1) / counts[draws].sum(axis=1))

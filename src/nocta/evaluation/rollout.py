@@ -42,6 +42,8 @@ class Rollout:
         availability: The rule under which the policy planned.
         seconds: Wall time of the roll-out.
         results: When a visit's results were shown.
+        groups: `(n,)` identifiers of what belongs together (two knees of one patient), where
+            the cohort has them.
     """
 
     history: History
@@ -55,9 +57,17 @@ class Rollout:
     availability: str
     seconds: float
     results: str = "after-visit"
+    groups: NDArray[Any] | None = None
 
     def __len__(self) -> int:
         return len(self.labels)
+
+    @property
+    def units(self) -> NDArray[np.int64]:
+        """Which independent unit each subject belongs to, `(n,)`: its group, or only itself."""
+        if self.groups is None:
+            return np.arange(len(self))
+        return np.unique(self.groups, return_inverse=True)[1].reshape(-1)
 
     @property
     def costs(self) -> NDArray[np.float64]:
@@ -87,6 +97,7 @@ class Rollout:
                 "stop_time",
                 "n_decisions",
                 "subjects",
+                *(() if pieces[0].groups is None else ("groups",)),
             )
         }
         return replace(pieces[0], history=history, seconds=sum(p.seconds for p in pieces), **arrays)
@@ -291,6 +302,7 @@ def rollout(
         availability=availability,
         seconds=clock.perf_counter() - started,
         results=results,
+        groups=cohort.groups,
     )
 
 

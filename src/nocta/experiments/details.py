@@ -31,9 +31,10 @@ def describe_rollout(
 
     Returns:
         `rollout.summary()` with fewer metrics over time, and: `band`, the 95 % interval of
-        `metric` when subjects are drawn anew; `calibration`, the reliability curve; `acquired`,
-        the share of subjects who acquired each feature at each slot; `together`, what is
-        acquired by the same subjects at two slots; `ledger`, what was spent on what.
+        `metric` when subjects, or whole groups of them, are drawn anew; `calibration`, the
+        reliability curve; `acquired`, the share of subjects who acquired each feature at each
+        slot; `together`, what is acquired by the same subjects at two slots; `ledger`, what was
+        spent on what.
     """
     labelled = rollout.labels >= 0
     curve, band = None, None
@@ -44,7 +45,7 @@ def describe_rollout(
             "observed": found.observed.tolist(),
             "counts": found.counts.tolist(),
         }
-    if labelled.any() and len(rollout) > 1:
+    if labelled.any() and np.unique(rollout.units).size > 1:
         bands = bootstrap_bands([rollout], metric, N_RESAMPLES, seed)
         band = [float(bands.quality_low[0]), float(bands.quality_high[0])]
     return {
