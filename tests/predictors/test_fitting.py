@@ -10,7 +10,7 @@ import pytest
 from nocta.cohort.cohort import Cohort
 from nocta.cohort.history import History
 from nocta.predictors import fitting
-from nocta.predictors.fitting import fit_predictor, random_mask_loss
+from nocta.predictors.fitting import fit_predictor, random_mask_loss, share_left
 from nocta.predictors.mlp import MLPPredictor
 from nocta.predictors.recurrent import RecurrentPredictor
 from nocta.predictors.training import TrainingConfig
@@ -36,10 +36,38 @@ def test_one_network_is_enough_where_it_does_not_overfit(
     short: list[RecurrentPredictor], tiny_parts: Parts, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(fitting, "OVERFIT", np.inf)
+    monkeypatch.setattr(fitting, "NOISY", np.inf)
     monkeypatch.setattr(fitting, "_SMALL", 0)
     found = fit_predictor(tiny_parts[0], tiny_parts[1])
     assert len(found.members) == len(short) == 1
     assert not found.fold.any()
+
+
+@pytest.mark.parametrize(("many", "n_members"), [(10**6, 3), (0, 1)])
+def test_noisy_labels_of_not_too_many_subjects_are_judged_by_a_stranger(
+    short: list[RecurrentPredictor],
+    tiny_parts: Parts,
+    monkeypatch: pytest.MonkeyPatch,
+    many: int,
+    n_members: int,
+) -> None:
+    monkeypatch.setattr(fitting, "OVERFIT", np.inf)
+    monkeypatch.setattr(fitting, "_SMALL", 0)
+    monkeypatch.setattr(fitting, "_MANY", many)
+    train, val, _ = tiny_parts
+    rng = np.random.default_rng(0)
+    noisy = [replace(c, labels=rng.integers(2, size=c.labels.shape)) for c in (train, val)]
+    assert len(fit_predictor(*noisy).members) == n_members
+
+
+def test_little_loss_is_left_only_where_labels_follow_from_the_values(tiny_parts: Parts) -> None:
+    train, val, _ = tiny_parts
+    training = TrainingConfig(epochs=40, batch_size=32, check_every=10)
+    clear = RecurrentPredictor(training=training).fit(train, val)
+    rng = np.random.default_rng(0)
+    noisy = [replace(c, labels=rng.integers(2, size=c.labels.shape)) for c in (train, val)]
+    blind = RecurrentPredictor(training=training).fit(*noisy)
+    assert share_left(clear, val) < 0.7 < 0.9 < share_left(blind, noisy[1])
 
 
 @pytest.mark.parametrize(("clearly_better", "n_members"), [(0.0, 5), (np.inf, 1)])
@@ -51,6 +79,7 @@ def test_with_few_subjects_dropout_is_the_rule_unless_far_behind(
     n_members: int,
 ) -> None:
     monkeypatch.setattr(fitting, "OVERFIT", np.inf)
+    monkeypatch.setattr(fitting, "NOISY", np.inf)
     monkeypatch.setattr(fitting, "CLEARLY_BETTER", clearly_better)
     found = fit_predictor(tiny_parts[0], tiny_parts[1])
     assert len(found.members) == n_members

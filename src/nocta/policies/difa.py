@@ -81,6 +81,7 @@ class DifaOptions:
         last_temperature: Of the Gumbel-softmax at the end of training; it begins at 1.
         nearness: By how much a logit falls per slot ahead, to begin with.
         stop_logit: Added to the logit of stopping, to begin with.
+        end_logit: The same for ending a visit, where its results come back after it.
         ramp: Share of the joint training over which the cost weight rises from 0 to its value.
         max_acquisitions: Of one subject.
         epochs: Of joint training, at each cost weight; more where there are few subjects.
@@ -95,9 +96,10 @@ class DifaOptions:
     last_temperature: float = 0.5
     nearness: float = 4.0
     stop_logit: float = -3.0
+    end_logit: float = 1.0
     ramp: float = 0.5
     max_acquisitions: int = 200
-    epochs: int = 9
+    epochs: int = 12
     learning_rate: float = 4e-3
     imputer: TrainingConfig = VAEAC_TRAINING
     predictor: TrainingConfig = PREDICTOR_TRAINING
@@ -174,6 +176,7 @@ class Difa(RetrainedMethod):
                 self._options.hidden,
                 self._options.nearness,
                 self._options.stop_logit,
+                self._options.end_logit,
             )
             networks.set_dropout(dropout)
             model = DifaModel(self._imputer, networks)

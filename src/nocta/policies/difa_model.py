@@ -28,6 +28,7 @@ class DifaNetworks(nn.Module):
         hidden: Units of each layer.
         nearness: By how much a logit falls per slot ahead, to begin with.
         stop_logit: Added to the logit of stopping, to begin with.
+        end_logit: Added to the logit of ending a visit, to begin with.
     """
 
     def __init__(
@@ -38,14 +39,15 @@ class DifaNetworks(nn.Module):
         hidden: int,
         nearness: float,
         stop_logit: float,
+        end_logit: float,
     ) -> None:
         super().__init__()
         self.n_times, self.n_features = shape
         n_slots = self.n_times * self.n_features
         self.predictor = SkipNet(width, n_classes, hidden)
-        self.policy = SkipNet(width + self.n_features, n_slots + 1, hidden)
+        self.policy = SkipNet(width + self.n_features, n_slots + 2, hidden)
         with torch.no_grad():
-            self.policy.head.bias[-1] += stop_logit
+            self.policy.head.bias[-2:] += torch.tensor([stop_logit, end_logit])
         # Share of a logit by how many slots ahead it is; the current visit and the next are near.
         ahead = torch.arange(self.n_times + 1, dtype=torch.float32)
         self.nearness = nn.Parameter(-nearness * (ahead - 1).clamp(min=0))
@@ -62,7 +64,9 @@ class DifaNetworks(nn.Module):
         logits = self.policy(torch.cat([state, pending], dim=1))
         ahead = (torch.arange(self.n_times) - clock[:, None]).clamp(min=0)  # (n, L)
         near = self.nearness[ahead].repeat_interleave(self.n_features, dim=1)
-        return torch.cat([logits[:, :-1] + near, logits[:, -1:]], dim=1)
+        waiting = pending.detach().sum(dim=1, keepdim=True) > 0
+        last = torch.where(waiting, logits[:, -1:], logits[:, -2:-1])
+        return torch.cat([logits[:, :-2] + near, last], dim=1)
 
 
 class DifaModel:

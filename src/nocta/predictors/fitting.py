@@ -2,8 +2,11 @@
 
 A first network is fitted. Where it does worse on validation than on its own training subjects it
 has learned them by heart: then it is held against one with dropout, the better is fitted once per
-fold, and each training subject's losses come from a network that never saw it. With few subjects
-validation is a matter of luck, so the careful way is taken unless the other is far ahead.
+fold, and each training subject's losses come from a network that never saw it. The same is done
+where much loss is left with everything known: labels are noisy then, and a network that judges
+itself takes noise it has learned for knowledge, even if validation happens to be easier than
+training. With few subjects validation is a matter of luck, so the careful way is taken unless the
+other is far ahead.
 """
 
 from __future__ import annotations
@@ -31,6 +34,10 @@ Preset = Literal["default", "paper"]
 OVERFIT = 1.02
 #: With few subjects, a network without dropout must have at most this multiple of the loss.
 CLEARLY_BETTER = 0.9
+#: More loss than this share of what it is with nothing known counts as noise, where everything is.
+NOISY = 0.25
+#: So many subjects drown the noise.
+_MANY = 20_000
 _STEPS = 4400
 _SMALL = 2000
 _QUICK_EPOCHS = 60
@@ -79,6 +86,7 @@ def fit_predictor(
     first.fit(train, val, progress=progress)
     by_heart = random_mask_loss(first, val) > OVERFIT * random_mask_loss(first, train)
     small = len(train) < _SMALL
+    by_heart = by_heart or (len(train) < _MANY and share_left(first, val) > NOISY)
     if quick or not (by_heart or small):
         return CrossFittedPredictor([first], nobody, expected)
     careful = _candidate(train, first.hidden, 0.4 if small else 0.3, seed)
@@ -102,6 +110,19 @@ def random_mask_loss(predictor: NeuralPredictor, cohort: Cohort, seed: int = 7) 
     pieces = np.array_split(np.arange(len(index)), range(_AT_ONCE, len(index), _AT_ONCE))
     log_proba = torch.cat([predictor.log_proba(data.inputs(index[p], asked[p])) for p in pieces])
     return float(cross_entropy(log_proba, data.labels[torch.from_numpy(index)]))
+
+
+def share_left(predictor: NeuralPredictor, cohort: Cohort) -> float:
+    """Cross-entropy with everything known, as a share of what it is with nothing known."""
+    cohort = cohort.sample(_MOST_JUDGED)
+    data = EncodedCohort(predictor.encoder_, cohort)
+    index = np.arange(len(cohort))
+    nothing = np.zeros(cohort.recorded.shape, dtype=bool)
+
+    def loss(asked: NDArray[np.bool_]) -> float:
+        return float(cross_entropy(predictor.log_proba(data.inputs(index, asked)), data.labels))
+
+    return loss(nothing | cohort.catalog.open_slots) / max(loss(nothing), 1e-9)
 
 
 def _candidate(train: Cohort, hidden: int, dropout: float, seed: int) -> RecurrentPredictor:
