@@ -78,7 +78,8 @@ def exponent(sizes: Sequence[float], values: Sequence[float]) -> float:
         >>> round(exponent([1, 2, 4], [3.0, 12.0, 48.0]), 3)
         2.0
     """
-    return float(np.polyfit(np.log(sizes), np.log(np.maximum(values, 1e-9)), 1)[0])
+    slope = np.polyfit(np.log(sizes), np.log(np.maximum(values, 1e-9)), 1)[0]
+    return round(float(slope), 6) + 0.0  # no minus before a zero
 
 
 def about() -> dict[str, Any]:

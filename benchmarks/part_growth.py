@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +29,6 @@ from nocta.plans.search import beam_search, draw_candidates, sample_search
 from nocta.plans.space import ActionTable
 from nocta.policies.base import Observation
 from nocta.predictors.mlp import MLPPredictor
-from nocta.predictors.neural import NeuralPredictor
 from nocta.predictors.recurrent import RecurrentPredictor
 from nocta.predictors.training import TrainingConfig
 from scenes import Sizes, random_cohort
@@ -109,18 +109,29 @@ def one_case(estimator: str, case: Case) -> dict[str, Any]:
     return {"cpu_seconds": took.cpu_seconds / _QUERIES, "peak_mb": memory}
 
 
-def _halves(case: Case, network: type[NeuralPredictor]) -> tuple[Cohort, Cohort, NeuralPredictor]:
-    """Few subjects to train on for an instant, all of them, and a predictor."""
-    few = random_cohort(200, case.length, case.width, seed=1)
-    predictor = network(training=_GLANCE)  # type: ignore[call-arg]
-    return few, random_cohort(case.n, case.length, case.width), predictor.fit(few, few)
+@cache
+def _few(length: int, width: int) -> Cohort:
+    """Few subjects to train on for an instant, and to plan for."""
+    return random_cohort(120, length, width, seed=1)
+
+
+@cache
+def _predictor(length: int, width: int) -> MLPPredictor:
+    few = _few(length, width)
+    return MLPPredictor(training=_GLANCE).fit(few, few)
+
+
+@cache
+def _embedding(length: int, width: int) -> Embedding:
+    few = _few(length, width)
+    targets = LossTargets(few, [_predictor(length, width)], kinds=("cross-entropy",))
+    embedding = Embedding(n_candidates=20, n_validation_masks=1, training=_GLANCE)
+    return embedding.fit(few, targets, few, targets, [0.01])
 
 
 def _contrastive(case: Case) -> Callable[[], Any]:
-    few, everybody, predictor = _halves(case, MLPPredictor)
-    targets = LossTargets(few, [predictor], kinds=("cross-entropy",))
-    embedding = Embedding(n_candidates=20, n_validation_masks=1, training=_GLANCE)
-    embedding.fit(few, targets, few, targets, [0.01])
+    size = case.length, case.width
+    everybody, embedding = random_cohort(case.n, *size), _embedding(*size)
     bank = NeighborBank(
         everybody,
         "embedding",
@@ -128,31 +139,40 @@ def _contrastive(case: Case) -> Callable[[], Any]:
         embedding=embedding,
         n_neighbors=case.n_neighbors,
     )
-    of_all = LossTargets(everybody, [predictor], kinds=("cross-entropy",))
-    return _sampled(ContrastiveEstimator(bank, of_all), few, case)
+    targets = LossTargets(everybody, [_predictor(*size)], kinds=("cross-entropy",))
+    return _sampled(ContrastiveEstimator(bank, targets), case)
+
+
+@cache
+def _gain_network(length: int, width: int) -> AmortizedMLPEstimator:
+    few = _few(length, width)
+    return AmortizedMLPEstimator(training=_GLANCE).fit(_predictor(length, width), few, few)
 
 
 def _amortized(case: Case) -> Callable[[], Any]:
-    few, _, predictor = _halves(replace(case, n=50), MLPPredictor)
-    net = AmortizedMLPEstimator(training=_GLANCE).fit(predictor, few, few)
-    return _sampled(net, few, case)
+    return _sampled(_gain_network(case.length, case.width), case)
 
 
-def _sampled(estimator: NoctEstimator, few: Cohort, case: Case) -> Callable[[], Any]:
-    observation = queries(few)
+def _sampled(estimator: NoctEstimator, case: Case) -> Callable[[], Any]:
+    observation = queries(_few(case.length, case.width))
     plans = draw_candidates(observation, case.n_candidates, seed=0)
     weights = np.full(len(observation), 0.01)
-    charges = few.catalog.cost_of(plans)
+    charges = observation.catalog.cost_of(plans)
     return lambda: sample_search(estimator, observation, plans, charges, weights)
 
 
+@cache
+def _plan_network(length: int, width: int) -> AmortizedEstimator:
+    few = _few(length, width)
+    targets = LossTargets(few, [RecurrentPredictor(training=_GLANCE).fit(few, few)])
+    return AmortizedEstimator(training=_GLANCE).fit(few, targets, few, targets)
+
+
 def _beam(case: Case) -> Callable[[], Any]:
-    few, _, predictor = _halves(replace(case, n=50), RecurrentPredictor)
-    targets = LossTargets(few, [predictor])
-    net = AmortizedEstimator(training=_GLANCE).fit(few, targets, few, targets)
+    few, network = _few(case.length, case.width), _plan_network(case.length, case.width)
     observation, actions = queries(few), ActionTable.build(few.catalog, few)
     weights = np.full(len(observation), 0.01)
-    return lambda: beam_search(net, observation, actions, weights)
+    return lambda: beam_search(network, observation, actions, weights)
 
 
 def queries(cohort: Cohort) -> Observation:

@@ -22,7 +22,15 @@ CURVE = {
     "memory_exponent": 1.0,
     "points": [{"size": n, "cpu_seconds": 1e-3 * n, "peak_mb": 2.0 * n} for n in (100, 200, 400)],
 }
-RATIO = {"ratio": 12.0, "target": 10.0, "subjects": 5, "subjects_alike": 5, "widest_tie": 0.0}
+FOLLOWED = {"decisions_per_subject": 6.0}
+RATIO = {
+    "decisions": 30,
+    "ratio": 12.0,
+    "target": 10.0,
+    "subjects": 5,
+    "subjects_alike": 5,
+    "widest_tie": 0.0,
+}
 RESULTS = {
     "reference": {
         "sizes": "full",
@@ -36,8 +44,8 @@ RESULTS = {
         "amortized": RATIO | {"ratio": 4.0, "target": 5.0, "subjects_alike": 4, "widest_tie": 1e-6},
     },
     "default": {
-        "amortized": {"target_ms": 5.0, "points": [{"ms": 1.0}, {"ms": 2.0}]},
-        "contrastive": {"target_ms": 50.0, "points": [{"ms": 60.0}]},
+        "amortized": {"target_ms": 5.0, "points": [FOLLOWED | {"ms": 1.0}, FOLLOWED | {"ms": 2.0}]},
+        "contrastive": {"target_ms": 50.0, "points": [FOLLOWED | {"ms": 60.0}]},
         "released_ras_ms": [7.0, 18.0],
     },
     "decide": {
@@ -109,6 +117,16 @@ def test_targets_are_said_to_be_met_or_missed() -> None:
         "default amortized: one decision of one subject": True,
         "default contrastive: one decision of one subject": None,
     }
+
+
+def test_stopping_at_once_is_no_trajectory_and_meets_no_target() -> None:
+    idle = [{"ms": 0.01, "decisions_per_subject": 1.0}]
+    part = RESULTS["default"] | {"amortized": {"target_ms": 5.0, "points": idle}}
+    ratio = {"contrastive": RATIO, "amortized": RATIO | {"decisions": 5}}
+    found = {row.what: row for row in page.rows({"reference": ratio, "default": part})}
+    for what in ("default amortized: a trajectory", "paper amortized against the reference"):
+        assert found[what].met is None
+        assert found[what].measured == page.IDLE
 
 
 def test_the_page_extrapolates_from_the_largest_cohort(tmp_path: Path) -> None:
