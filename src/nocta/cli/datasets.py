@@ -20,7 +20,8 @@ On the command line, `nocta datasets` lists them and `nocta datasets NAME` shows
 In Python: `nocta.datasets.load(NAME)`, `load_with_report`, `card`, `names`.
 
 Files are looked for in the folder given (`--path`, `path=`), else in `$NOCTA_DATA/FOLDER` and
-`$NOCTA_DATA`, else in `data/FOLDER`, `data`, `../shared/data/FOLDER` and `../shared/data`.
+`$NOCTA_DATA`, else in `data/FOLDER` and `data` where the command is run. How to get and place them,
+and how to give a loader its options: [Use a public data set](../how-to/public-data.md).
 """
 
 

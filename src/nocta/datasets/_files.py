@@ -16,14 +16,15 @@ from nocta.exceptions import DataError, DataFileMissing
 
 T = TypeVar("T")
 DATA_VARIABLE = "NOCTA_DATA"
+DATA_FOLDER = "data"
 _ARCHIVES = ("*.zip", "*.tar.gz", "*.tgz")
 
 
 def places(card: Card, path: str | Path | None) -> list[Path]:
-    """Where files are looked for: the path given, or the usual folders in order."""
+    """Where files are looked for: the path given, else `$NOCTA_DATA`, then `data/`."""
     if path is not None:
         return [Path(path).expanduser()]
-    roots = [Path("data"), Path("../shared/data")]
+    roots = [Path(DATA_FOLDER)]
     if os.environ.get(DATA_VARIABLE):
         roots.insert(0, Path(os.environ[DATA_VARIABLE]).expanduser())
     return [place for root in roots for place in (root / card.home, root)]
@@ -56,8 +57,8 @@ def missing(card: Card, looked: Sequence[Path], what: str = "") -> DataFileMissi
         f"Looked in: {', '.join(str(p) for p in looked)}{absent}.{hint}\n"
         f"Needed:\n{needed}\n"
         f"How to get them: {card.get} ({card.url})\n"
-        f"Then put them into data/{card.home}/, or name their folder: --path FOLDER on the "
-        f"command line, path=FOLDER in Python, or the environment variable {DATA_VARIABLE}."
+        f"Then put them into {DATA_FOLDER}/{card.home}/, or name their folder: --path FOLDER on "
+        f"the command line, path=FOLDER in Python, or the environment variable {DATA_VARIABLE}."
     )
 
 
