@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 from typing import Any
+from typing import Any
 
 import numpy as np
 import pytest
@@ -196,6 +197,28 @@ def test_filters_that_leave_nobody_say_so(tmp_path: Path) -> None:
         datasets.load("adni", path=file, min_labels=9)
 
 
-def test_unknown_filter_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match="biomarkers is 'some'"):
-        datasets.load("adni", path=tmp_path, biomarkers="some")
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"biomarkers": "some"}, "biomarkers is 'some', .* should be 'any', 'each' or 'none'"),
+        ({"min_labels": "a"}, "min_labels is 'a', .* valid integer.*labelled visits"),
+        ({"min_labels": None}, "min_labels is None"),
+        ({"features": {"FDG": "dear"}}, "at 'FDG', input should be a valid number"),
+        ({"features": ["FDG"]}, "valid dictionary"),
+    ],
+)
+def test_impossible_options_are_refused_before_anything_is_read(
+    tmp_path: Path, options: dict[str, Any], message: str
+) -> None:
+    with pytest.raises(ConfigError, match=message):
+        datasets.load("adni", path=tmp_path / "nowhere", **options)
+
+
+def test_visits_before_the_first_are_not_counted_as_late(tmp_path: Path) -> None:
+    early = [adni_row(1, "m-6", "CN", FDG=9.0), adni_row(1, "m72", "CN"), adni_row(1, "m78", "CN")]
+    cohort, report = datasets.load_with_report(
+        "adni", path=write_adni(tmp_path / "ADNIMERGE.csv", [*complete_patient(1), *early])
+    )
+    assert "1 visits: before the first visit (a negative month)" in str(report)
+    assert "2 visits: after month 66" in str(report)
+    assert not (cohort.values == 9.0).any()

@@ -121,8 +121,19 @@ def test_knee_read_in_37_and_42_counts_once(own_copy: Path) -> None:
 def test_other_project_everywhere_is_an_error_with_a_way_out(own_copy: Path) -> None:
     file = next(own_copy.rglob("kxr_sq_bu00.txt"))
     file.write_text(file.read_text().replace("|15|", "|22|"))
-    with pytest.raises(DataError, match="no reading of project 15, only of 22"):
+    with pytest.raises(DataError, match="no reading of project 15, only of 22") as caught:
         datasets.load("oai-klg", path=own_copy)
+    assert """--data-option "read_project={'00': 22}" """ in str(caught.value)
+    assert len(datasets.load("oai-klg", path=own_copy, read_project={"00": 22})) == 24
+
+
+def test_project_of_a_visit_that_does_not_exist_is_refused(own_copy: Path) -> None:
+    with pytest.raises(ConfigError, match="names a visit '8'; the visits are 00, 01"):
+        datasets.load("oai-klg", path=own_copy, read_project={"8": 37})
+
+
+def test_visits_may_be_given_as_one_text(own_copy: Path) -> None:
+    assert datasets.load("oai-womac", path=own_copy, visits="00,01").n_times == 2
 
 
 def test_verbose_and_bare_codes_agree(womac: Cohort) -> None:

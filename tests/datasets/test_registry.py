@@ -77,6 +77,25 @@ def test_own_data_set_can_be_registered(monkeypatch: pytest.MonkeyPatch) -> None
         datasets.register(datasets.Dataset(card, loader))
 
 
+def test_options_of_a_loader_with_types_of_its_own_are_passed_on() -> None:
+    class Ward:
+        pass
+
+    def loader(log: datasets.LoadLog, *, ward: Ward, n=5) -> Cohort:  # type: ignore[no-untyped-def]
+        return tiny_cohort(n)
+
+    loader.__annotations__["ward"] = Ward
+    ward = Ward()
+    dataset = datasets.Dataset(datasets.card("synthetic"), loader)
+    assert dataset.check({"ward": ward, "n": "6"}) == {"ward": ward, "n": "6"}
+    loader.__annotations__["ward"] = "Unknown"
+    assert dataset.check({"ward": 3}) == {"ward": 3}
+
+
+def test_numbers_of_numpy_are_numbers() -> None:
+    assert len(datasets.load("synthetic", n_subjects=np.int64(4))) == 4
+
+
 def test_loading_prints_nothing(capsys: pytest.CaptureFixture[str]) -> None:
     datasets.load("pbc-event")
     assert capsys.readouterr() == ("", "")
@@ -121,3 +140,9 @@ def test_environment_variable_comes_before_the_data_folder(
     write_adni(tmp_path / "store/adni/ADNIMERGE.csv", complete_patient(2))
     monkeypatch.setenv("NOCTA_DATA", str(tmp_path / "store"))
     assert datasets.load("adni").subjects.tolist() == [2]
+
+
+def test_nothing_outside_the_named_folders_is_searched() -> None:
+    write_adni(Path("../shared/data/adni/ADNIMERGE.csv"), complete_patient(1))
+    with pytest.raises(DataFileMissing, match=r"Looked in: data/adni, data \(no such"):
+        datasets.load("adni")

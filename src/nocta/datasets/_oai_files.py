@@ -127,10 +127,12 @@ class Readings:
         table["readprj"] = table["readprj"].replace(42, 37)
         chosen = table["readprj"] == project
         if len(table) and not chosen.any():
-            found = ", ".join(str(p) for p in sorted(table["readprj"].unique()))
+            found = sorted(table["readprj"].unique())
+            choice = f"read_project={{'{visit}': {found[0]}}}"
             raise DataError(
-                f"'{path}' has no reading of project {project}, only of {found}. If that is "
-                f"what you want to use, say so: read_project={{'{visit}': {found.split(',')[0]}}}."
+                f"'{path}' has no reading of project {project}, only of "
+                f"{', '.join(map(str, found))}. If that is what you want to use, say so: "
+                f'--data-option "{choice}" on the command line, {choice} in Python.'
             )
         log.drop((~chosen).sum(), "readings", f"of another project ({self.family})")
         kept = table[chosen & table["side"].isin(list(SIDES))]

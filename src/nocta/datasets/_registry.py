@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import partial
 from importlib import import_module
 from pathlib import Path
 from pkgutil import iter_modules
@@ -13,6 +11,7 @@ from typing import Any
 
 from nocta.cohort.cohort import Cohort
 from nocta.datasets._card import Card
+from nocta.datasets._options import check_options, option_defaults
 from nocta.datasets._report import LoadLog, LoadReport
 from nocta.exceptions import ConfigError, did_you_mean
 
@@ -43,9 +42,19 @@ class Dataset:
     @property
     def options(self) -> dict[str, Any]:
         """What the loader accepts, with default values."""
-        fixed = self.loader.keywords if isinstance(self.loader, partial) else {}
-        parameters = list(inspect.signature(self.loader).parameters.values())[1:]
-        return {p.name: p.default for p in parameters if p.name not in fixed}
+        return option_defaults(self.loader)
+
+    def check(self, options: Mapping[str, Any]) -> dict[str, Any]:
+        """The options as the loader takes them; nothing is read.
+
+        Example:
+            >>> get("adni").check({"min_labels": "3"})
+            {'min_labels': 3}
+
+        Raises:
+            ConfigError: There is no such option, or its value is of another kind.
+        """
+        return check_options(self.name, self.loader, options, self.card.options)
 
 
 _registered: dict[str, Dataset] = {}
@@ -132,17 +141,10 @@ def load_with_report(
 ) -> tuple[Cohort, LoadReport]:
     """Load a data set and say what was read, what was dropped, and why."""
     dataset = get(name)
-    known = dataset.options
     if path is not None:
-        if "path" not in known:
+        if "path" not in dataset.options:
             raise ConfigError(f"'{name}' needs no files of yours; leave out the path '{path}'.")
         options["path"] = path
-    for option in options:
-        if option not in known:
-            raise ConfigError(
-                f"'{name}' has no option '{option}'.{did_you_mean(option, known)} "
-                f"It has: {', '.join(sorted(known)) or 'none'}."
-            )
     log = LoadLog(progress=progress)
-    cohort = dataset.loader(log, **options)
+    cohort = dataset.loader(log, **dataset.check(options))
     return cohort, LoadReport.of(cohort, log)

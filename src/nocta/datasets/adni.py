@@ -57,8 +57,6 @@ def load(
             or everybody (`"none"`).
         features: Columns to offer, with their costs; the paper's four by default.
     """
-    if biomarkers not in ("any", "each", "none"):
-        raise ConfigError(f"biomarkers is '{biomarkers}'; use 'any', 'each' or 'none'.")
     offered = _offered(features)
     file = locate(CARD, path, _find)
     table = _read(file, [m.name for m in offered], log)
@@ -205,9 +203,9 @@ def _one_per_slot(table: pd.DataFrame, log: LoadLog) -> pd.DataFrame:
     log.drop(month.isna().sum(), "visits", "the visit code names no month")
     off = month.notna() & (month % SLOT_MONTHS != 0)
     log.drop(off.sum(), "visits", f"not a multiple of {SLOT_MONTHS} months (m03 and such)")
-    late = month.notna() & ~off & ((month > limit) | (month < 0))
-    log.drop(late.sum(), "visits", f"after month {limit}")
-    kept = table[month.notna() & ~off & ~late].copy()
+    log.drop((~off & (month > limit)).sum(), "visits", f"after month {limit}")
+    log.drop((~off & (month < 0)).sum(), "visits", "before the first visit (a negative month)")
+    kept = table[~off & month.between(0, limit)].copy()
     kept["slot"] = (kept.pop("month") // SLOT_MONTHS).astype(int)
     kept["label"] = kept["label"].where(kept["label"] >= 0)
     merged = kept.groupby(["subject", "slot"], as_index=False).first()
@@ -239,7 +237,8 @@ def _keep(
     if not len(kept):
         raise DataError(
             f"No patient is left of {len(n_labels)} with min_labels={min_labels} and "
-            f"biomarkers='{biomarkers}'. Loosen the filters."
+            f"biomarkers='{biomarkers}'. Loosen the filters: --data-option min_labels=1 and "
+            f"--data-option biomarkers=any on the command line."
         )
     return rows[rows["subject"].isin(kept)]
 

@@ -52,7 +52,7 @@ def load(
             as in the paper, or only at the first.
         read_project: Reading project per visit code, where it is not the usual one.
     """
-    _check(task, clinical, visits, static_at)
+    _check(task, clinical, visits, read_project or {})
     needed = [f"{family}{v}" for v in visits for family in _families(task)]
     files = locate(CARDS[task], path, find_files)
     absent = [name for name in ("enrollees", *needed) if name not in files]
@@ -79,13 +79,18 @@ def load(
     )
 
 
-def _check(task: str, clinical: Sequence[Clinical], visits: Sequence[str], static_at: str) -> None:
+def _check(
+    task: str, clinical: Sequence[Clinical], visits: Sequence[str], projects: Mapping[str, int]
+) -> None:
     if list(visits) != [v for v in VISITS if v in visits] or "00" not in visits:
         raise ConfigError(
             f"visits is {tuple(visits)}; use some of {', '.join(VISITS)}, in order, with 00."
         )
-    if static_at not in ("every", "first"):
-        raise ConfigError(f"static_at is '{static_at}'; use 'every' or 'first'.")
+    strange = [v for v in projects if v not in VISITS]
+    if strange:
+        raise ConfigError(
+            f"read_project names a visit '{strange[0]}'; the visits are {', '.join(VISITS)}."
+        )
     for feature in clinical:
         for source in feature.sources:
             leak = [w for w in LEAKS[task] if w in f"{source.first} {source.later}".lower()]
