@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -41,7 +42,7 @@ def trajectories(model: NOCTA, test: Cohort) -> list[dict[str, Any]]:
     points = []
     model.rollout(test.subset(np.arange(min(4, len(test)))), model.planner_.cost_scale)
     for factor in FACTORS:
-        done, took = timed(lambda f=factor: model.rollout(test, f * model.planner_.cost_scale))
+        done, took = timed(partial(model.rollout, test, factor * model.planner_.cost_scale))
         points.append(
             {
                 "factor": factor,

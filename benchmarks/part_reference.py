@@ -25,7 +25,7 @@ TARGETS = {"contrastive": 10.0, "amortized": 5.0}
 def measure(sizes: Sizes, models: Path) -> dict[str, Any]:
     """Ratios of both estimators, and how many subjects were treated alike to the last slot."""
     _, _, test = synthetic_parts(sizes)
-    found = {}
+    found: dict[str, Any] = {}
     for name, n in _compared(sizes).items():
         some = test.subset(np.arange(min(n, len(test))))
         factor = acting_factor(fitted("paper", name, sizes, models), test)

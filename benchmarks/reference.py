@@ -132,7 +132,7 @@ def amortized_losses(
     rest, time = known[..., width:], int(one.time[0]) + 1
     whole = torch.cat([_flat(net, known[..., :width], rest, time), steps.flatten(1).float()], 1)
     weight = torch.cat([_first_weight(net), net.plan.weight.T])
-    gains = net.head(net.after_first(whole @ weight + net.plan.bias))[:, 0]
+    gains: Tensor = net.head(net.after_first(whole @ weight + net.plan.bias))[:, 0]
     if estimator.pin_stopping:
         gains = torch.where(steps.flatten(1).any(dim=1), gains, 0.0)
     return -gains

@@ -172,6 +172,7 @@ class MLPPredictor(NeuralPredictor):
         parts = torch.cat([added.flatten(2), known], dim=2)
         out = (parts.flatten(0, 1) @ tree.design.T).view(len(parts), -1)
         for layer in net.upper:
+            assert isinstance(layer, nn.Linear)
             out = torch.addmm(layer.bias[:, None], layer.weight, out.relu_())
         scale = 1 / self.temperature_
         logits = torch.addmm(net.head.bias[:, None] * scale, net.head.weight * scale, out.relu_())
