@@ -30,7 +30,7 @@ def paired_p_value(gaps: Sequence[float], overlap: float = 0.0) -> float:
 
     Example:
         >>> [round(paired_p_value([1.0, 2.0, 3.0], overlap), 3) for overlap in (0.0, 0.25)]
-        [0.074, 0.122]
+        [0.074, 0.12]
     """
     from scipy.stats import t
 
