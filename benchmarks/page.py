@@ -33,7 +33,7 @@ _MARKS = {"contrastive": ("#D55E00", "o"), "amortized": ("#0072B2", "s")}
 _DEFAULT_MARK = ("#009E73", "^")
 #: A network that is hardly trained may stop at once; then there is nothing to time.
 IDLE = "void: nobody is followed for more than two decisions"
-LARGE_COLUMNS = ("step", "jobs", "cpu_seconds", "seconds", "peak_mb", "anonymous_mb")
+LARGE_COLUMNS = ("step", "options", "jobs", "cpu_seconds", "seconds", "peak_mb", "anonymous_mb")
 
 
 class Row(NamedTuple):
@@ -265,8 +265,8 @@ def _short(parts: Sequence[str]) -> list[str]:
     names = ", ".join(f"`{name}`" for name in parts)
     text = (
         f"Of these parts only the short version has been run so far: {names}. There networks are "
-        "trained for an instant and fewer subjects are followed, so ratios are lower than those "
-        "of a whole cohort, which shares more."
+        "trained for an instant and fewer subjects are followed, so fewer share their work and "
+        "ratios need not be those of a whole cohort."
     )
     return [text, ""]
 
@@ -325,8 +325,19 @@ def _large(file: Path) -> list[str]:
         return []
     with file.open(encoding="utf-8") as stream:
         table = list(csv.DictReader(stream))
-    body = [(f"{int(r['subjects']):,}", *(r[name] for name in LARGE_COLUMNS)) for r in table]
-    head = ("subjects", "step", "processes", "processor s", "wall s", "peak MiB", "own MiB")
+    body = [
+        (f"{int(r['subjects']):,}", *(r.get(name, "") for name in LARGE_COLUMNS)) for r in table
+    ]
+    head = (
+        "subjects",
+        "step",
+        "options",
+        "processes",
+        "processor s",
+        "wall s",
+        "peak MiB",
+        "own MiB",
+    )
     return [
         "## Large cohorts",
         "",
