@@ -9,8 +9,8 @@ import pytest
 from typer.testing import CliRunner
 
 from nocta.cli.app import app
-from nocta.cli.data import find_schema, is_table, load_data, table_stem
-from nocta.exceptions import ConfigError, DataFileMissing
+from nocta.cli.data import data_source, find_schema, is_table, say_what_was_read, table_stem
+from nocta.exceptions import DataFileMissing
 
 ROOT = Path(__file__).parents[2]
 CLINIC = ROOT / "examples" / "clinic.csv"
@@ -88,7 +88,7 @@ def test_what_was_read_and_left_out_is_said(
     (tmp_path / "schema.toml").write_text(
         'subject = "id"\nvisit = "visit"\nlabel = "ill"\n[features.alt]\ncost = 1\n'
     )
-    assert len(load_data(str(table))) == 2
+    say_what_was_read(data_source(str(table)))
     assert capsys.readouterr().err.splitlines() == [
         "t: 2 subjects, 2 visits in 1 slots, 2 labels, 0.0% of the features missing; "
         f"read from {table}.",
@@ -97,6 +97,6 @@ def test_what_was_read_and_left_out_is_said(
 
 
 def test_options_reach_the_loader() -> None:
-    assert len(load_data("synthetic", n_subjects=7, path=None)) == 7
-    with pytest.raises(ConfigError, match="has no option 'n_subject'"):
-        load_data("synthetic", n_subject=7)
+    shown = runner.invoke(app, ["describe", "synthetic", "--data-option", "n_subjects=7"])
+    assert shown.exit_code == 0
+    assert "- 7 subjects, 10 visit slots" in shown.stdout

@@ -10,7 +10,7 @@ import pytest
 from typer.testing import CliRunner
 
 from nocta.cli.app import app
-from nocta.cli.data import load_data
+from nocta.cli.data import data_source
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 runner = CliRunner()
@@ -27,7 +27,7 @@ def test_a_draft_is_written_beside_the_data(clinic: Path) -> None:
     assert "Please check:\n  - grid:" in shown.stdout
     assert "As it stands it reads: Cohort('clinic': 300 subjects" in shown.stdout
     assert tomllib.loads((clinic.parent / "schema.toml").read_text("utf-8"))["label"] == "stage"
-    assert len(load_data(str(clinic))) == 300
+    assert len(data_source(str(clinic)).load(0)) == 300
 
 
 def test_nothing_is_overwritten_unasked(clinic: Path) -> None:

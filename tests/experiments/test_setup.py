@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import csv
+import json
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+from nocta.cohort.cohort import Cohort
+from nocta.datasets import synthetic
 from nocta.exceptions import ConfigError, DataError
 from nocta.experiments.setup import DataSource, Setup, _read_parts, data_fingerprint
 
@@ -119,6 +122,63 @@ def test_another_rule_of_results_is_another_setup() -> None:
     assert Setup(DataSource("synthetic"), results="at-once").differences(older) == [
         "results is 'after-visit' there and 'at-once' here"
     ]
+
+
+def test_other_data_options_are_another_setup_and_an_older_one_had_none() -> None:
+    plain = Setup(DataSource("synthetic"))
+    small = Setup(DataSource("synthetic", data_options={"n_subjects": 5}))
+    older = plain.to_dict()
+    del older["source"]["data_options"]
+    assert plain.differences(older) == []
+    assert small.differences(older) == ["data_options is {} there and {'n_subjects': 5} here"]
+    assert small.differences(json.loads(json.dumps(small.to_dict()))) == []
+
+
+def test_data_options_reach_the_loader() -> None:
+    few = DataSource("synthetic", data_options={"n_subjects": 5})
+    more = replace(few, data_options={"n_subjects": 8})
+    assert [len(few.load(0)), len(more.load(0)), len(few.load(0))] == [5, 8, 5]
+    assert few.report(0).n_subjects == 5
+    with pytest.raises(ConfigError, match="Did you mean 'n_subjects'"):
+        replace(few, data_options={"n_subject": 5}).load(0)
+
+
+def test_data_drawn_with_a_seed_of_their_own_are_the_same_for_every_seed() -> None:
+    source = DataSource("synthetic", data_options={"seed": 4, "n_subjects": 20})
+    assert not source.is_drawn
+    assert np.array_equal(source.load(0).values, source.load(1).values)
+    drawn = replace(source, data_options={"n_subjects": 20})
+    assert np.array_equal(source.load(0).values, drawn.load(4).values)
+
+
+def test_data_options_are_plain_data() -> None:
+    source = DataSource("oai-klg", data_options={"visits": ("00", "01"), "read_project": {8: 37}})
+    assert source.data_options == {"visits": ["00", "01"], "read_project": {"8": 37}}
+    with pytest.raises(ConfigError, match="must be plain data"):
+        DataSource("oai-klg", data_options={"clinical": [object()]})
+
+
+def test_a_table_has_no_data_options(clinic: tuple[Path, Path]) -> None:
+    source = DataSource(str(clinic[0]), str(clinic[1]), data_options={"min_labels": 2})
+    with pytest.raises(ConfigError, match="for built-in data sets"):
+        source.load(0)
+
+
+def test_what_is_cut_from_the_data_does_not_make_them_be_read_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    reads = []
+    load = synthetic.load
+
+    def counted(n_subjects: int, seed: int) -> Cohort:
+        reads.append(seed)
+        return load(n_subjects, seed)
+
+    monkeypatch.setattr(synthetic, "load", counted)
+    source = DataSource("synthetic", data_options={"n_subjects": 31})
+    assert source.report(0).n_subjects == 31
+    assert len(replace(source, max_subjects=9, fractions=(0.5, 0.25, 0.25)).load(0)) == 9
+    assert reads == [0]
 
 
 def test_changed_data_have_another_fingerprint() -> None:

@@ -9,12 +9,11 @@ import typer
 
 from nocta.cli.data import (
     DataArgument,
+    DataOptions,
     SchemaOption,
-    find_schema,
-    is_folder,
-    is_table,
-    load_data,
+    data_source,
     parse_numbers,
+    say_what_was_read,
 )
 from nocta.cli.options import parse_method_options
 
@@ -38,6 +37,7 @@ def compare(
         Path | None,
         typer.Option("--path", help="Where a data set's own files are.", show_default=False),
     ] = None,
+    data_option: DataOptions = None,
     preset: Annotated[
         str, typer.Option("--preset", help="`default` (recommended) or `paper` (as published).")
     ] = "default",
@@ -145,18 +145,11 @@ def compare(
     """
     from nocta.experiments.compare import compare as run
     from nocta.experiments.compare import make_jobs
-    from nocta.experiments.setup import DataSource, Setup
+    from nocta.experiments.setup import Setup
     from nocta.policies.registry import parse_methods
 
-    if not is_folder(data):  # a large cohort is read once, below
-        load_data(data, schema, path=path)  # what is wrong with it, or was left out, is said here
-    source = DataSource(
-        data=data,
-        schema=str(find_schema(data, schema)) if is_table(data) else None,
-        path=None if path is None else str(path),
-        split_column=split_column,
-        fractions=parse_numbers("--fractions", fractions) or None,
-    )
+    source = data_source(data, schema, path, data_option, split_column, fractions)
+    say_what_was_read(source)
     setup = Setup(
         source=source,
         preset=preset,  # type: ignore[arg-type]  # checked by Setup, as are the others

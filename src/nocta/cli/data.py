@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from nocta.cli.options import parse_options
+
 if TYPE_CHECKING:
-    from nocta.cohort.cohort import Cohort
     from nocta.datasets import LoadReport
+    from nocta.experiments.setup import DataSource
 
 TABLE_SUFFIXES = (".csv", ".csv.gz", ".tsv", ".parquet", ".pq")
 
@@ -35,6 +38,16 @@ PathOption = Annotated[
     typer.Option(
         "--path",
         help="Folder or file with the downloaded data of a built-in data set.",
+        show_default=False,
+    ),
+]
+DataOptions = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--data-option",
+        metavar="NAME=VALUE",
+        help="Option of a built-in data set, such as min_labels=3; may be repeated. "
+        "`nocta datasets DATA` lists them.",
         show_default=False,
     ),
 ]
@@ -82,66 +95,89 @@ def table_stem(path: Path) -> str:
     return path.stem
 
 
-def load_data(data: str, schema: Path | None = None, **options: Any) -> Cohort:
-    """The cohort that `DATA` names; what was read and what was left out goes to the error stream.
+def data_source(
+    data: str,
+    schema: Path | None = None,
+    path: Path | None = None,
+    options: Sequence[str] | None = None,
+    split_column: str | None = None,
+    fractions: str | None = None,
+) -> DataSource:
+    """What `DATA` and its options name; what cannot be is refused before anything is read.
 
     Args:
         data: Name of a built-in data set, or path of a table.
         schema: Schema of a table; looked for beside it by default.
-        options: Passed on to the loader of a built-in data set (`path`, `seed`, ...); those
-            that are `None` are not.
+        path: Files of a built-in data set.
+        options: Options of its loader, as they were typed.
+        split_column: See `DataSource`.
+        fractions: See `DataSource`; as typed.
     """
-    cohort, report = load_with_report(data, schema, **options)
-    typer.echo(report.short(), err=True)
-    for note in _notes(report):
-        typer.echo(f"Note: {note}", err=True)
-    return cohort
-
-
-def load_with_notes(
-    data: str, schema: Path | None = None, **options: Any
-) -> tuple[Cohort, tuple[str, ...]]:
-    """Like `load_data`, with what was left out and decided on the way, and nothing printed."""
-    cohort, report = load_with_report(data, schema, **options)
-    return cohort, _notes(report)
-
-
-def _notes(report: LoadReport) -> tuple[str, ...]:
-    return (*(f"left out {d}" for d in report.dropped), *report.notes)
-
-
-def load_with_report(
-    data: str, schema: Path | None = None, **options: Any
-) -> tuple[Cohort, LoadReport]:
-    """The cohort that `DATA` names and a report on how it was read."""
-    options = {name: value for name, value in options.items() if value is not None}
-    if is_table(data):
-        return _load_table(Path(data), schema, options)
-    from nocta import datasets
     from nocta.exceptions import ConfigError
+    from nocta.experiments.setup import DataSource
 
-    if schema is not None:
+    chosen = parse_data_options(data, options)
+    if is_table(data):
+        _check_table(data, path)
+    elif schema is not None:
         raise ConfigError(
             f"--schema belongs to a table file; '{data}' names a built-in data set, which has "
             f"its own. If '{data}' is a file, write its path in full."
         )
-    return datasets.load_with_report(data, **options)
+    return DataSource(
+        data=data,
+        schema=str(find_schema(data, schema)) if is_table(data) else None,
+        path=None if path is None else str(path),
+        split_column=split_column,
+        fractions=parse_numbers("--fractions", fractions) or None,
+        data_options=chosen,
+    )
 
 
-def _load_table(
-    path: Path, schema: Path | None, options: dict[str, Any]
-) -> tuple[Cohort, LoadReport]:
-    from nocta.cohort.table import read_table
-    from nocta.datasets import LoadLog, LoadReport
+def parse_data_options(data: str, pairs: Sequence[str] | None) -> dict[str, Any]:
+    """The values of `--data-option`, checked against what the data set's loader takes."""
+    from nocta import datasets
+    from nocta.exceptions import ConfigError
+
+    options = parse_options(pairs or ())
+    if not options:
+        return {}
+    if is_table(data):
+        raise ConfigError(
+            f"--data-option belongs to a built-in data set; '{data}' is a table, which is read "
+            f"as its schema says."
+        )
+    if "path" in options:
+        raise ConfigError("The files of a data set are named with --path, not as an option.")
+    return datasets.get(data).check(options)
+
+
+def _check_table(data: str, path: Path | None) -> None:
     from nocta.exceptions import ConfigError, DataFileMissing
 
-    if options.get("path") is not None:
-        raise ConfigError(f"--path belongs to a built-in data set; '{path}' is a table of its own.")
-    if not path.is_file() and not is_folder(str(path)):
-        raise DataFileMissing(f"There is no file '{path}', nor a folder with Parquet files.")
-    reading = read_table(path, find_schema(path, schema))
-    log = LoadLog(sources=[str(path)], notes=list(reading.notes))
-    return reading.cohort, LoadReport.of(reading.cohort, log)
+    if path is not None:
+        raise ConfigError(f"--path belongs to a built-in data set; '{data}' is a table of its own.")
+    if not Path(data).is_file() and not is_folder(data):
+        raise DataFileMissing(f"There is no file '{data}', nor a folder with Parquet files.")
+
+
+def say_what_was_read(source: DataSource, seed: int = 0) -> None:
+    """Read the data of a seed, and tell the error stream what is in them and was left out.
+
+    What is wrong with the data is said here, too. A cohort of many parts is passed over: to
+    describe it is to go through all of it.
+    """
+    if is_folder(source.data):
+        return
+    report = source.report(seed)
+    typer.echo(report.short(), err=True)
+    for note in notes_of(report):
+        typer.echo(f"Note: {note}", err=True)
+
+
+def notes_of(report: LoadReport) -> tuple[str, ...]:
+    """What was left out and decided on the way, in sentences."""
+    return (*(f"left out {d}" for d in report.dropped), *report.notes)
 
 
 def parse_numbers(option: str, text: str | None) -> tuple[float, ...]:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from nocta.cli.options import parse_options
+from nocta.cli.data import parse_data_options
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -42,8 +42,8 @@ def datasets(
     option: Annotated[
         list[str] | None,
         typer.Option(
-            "--option", "-o", metavar="NAME=VALUE", show_default=False,
-            help="Option of the data set's loader, such as min_labels=3; may be repeated.",
+            "--data-option", "--option", "-o", metavar="NAME=VALUE", show_default=False,
+            help="Option of the data set, such as min_labels=3; may be repeated.",
         ),
     ] = None,
     markdown: Annotated[
@@ -55,14 +55,14 @@ def datasets(
     from nocta.exceptions import ConfigError
 
     if name is None and (load or path or option):
-        raise ConfigError("--load, --path and --option need the NAME of a data set.")
+        raise ConfigError("--load, --path and --data-option need the NAME of a data set.")
     if markdown:
         typer.echo(to_markdown(registry.names() if name is None else [name]), nl=False)
     elif name is None:
         _print(_overview())
     elif load or path or option:
         _, report = registry.load_with_report(
-            name, path=path, progress=True, **parse_options(option or [])
+            name, path=path, progress=True, **parse_data_options(name, option)
         )
         typer.echo(str(report))
     else:

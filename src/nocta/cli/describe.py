@@ -7,13 +7,21 @@ from typing import Annotated
 
 import typer
 
-from nocta.cli.data import DataArgument, PathOption, SchemaOption, load_with_notes
+from nocta.cli.data import (
+    DataArgument,
+    DataOptions,
+    PathOption,
+    SchemaOption,
+    data_source,
+    notes_of,
+)
 
 
 def describe(
     data: DataArgument,
     schema: SchemaOption = None,
     path: PathOption = None,
+    data_option: DataOptions = None,
     out: Annotated[
         Path | None, typer.Option(help="Write the card (Markdown) here.", show_default=False)
     ] = None,
@@ -30,8 +38,8 @@ def describe(
 
     if figure is not None:
         _check_format(figure)
-    cohort, notes = load_with_notes(data, schema, path=path)
-    summary = CohortSummary.of(cohort, notes)
+    source = data_source(data, schema, path, data_option)
+    summary = CohortSummary.of(source.load(0), notes_of(source.report(0)))
     card = summary.to_markdown()
     typer.echo(card, nl=False)
     if out is not None:

@@ -7,7 +7,15 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from nocta.cli.data import DataArgument, PathOption, SchemaOption, is_table, parse_numbers
+from nocta.cli.data import (
+    DataArgument,
+    DataOptions,
+    PathOption,
+    SchemaOption,
+    is_table,
+    parse_data_options,
+    parse_numbers,
+)
 from nocta.cli.model import ModelArgument
 
 if TYPE_CHECKING:
@@ -60,6 +68,7 @@ def evaluate(
     ] = None,
     schema: SchemaOption = None,
     path: PathOption = None,
+    data_option: DataOptions = None,
     figure: Annotated[
         Path | None,
         typer.Option("--figure", help="Draw cost against quality: .png, .svg or .pdf."),
@@ -69,8 +78,9 @@ def evaluate(
     """Roll a saved model out over cost weights and budgets, and write results.csv.
 
     On the data it was fitted on, the subjects kept aside for testing are used. A table is read
-    with the model's own schema unless another is given. A sample is audited: the policy lives
-    again through worlds changed wherever it has not looked, and nothing it does may differ.
+    with the model's own schema unless another is given, a built-in data set with the options of
+    the fit unless --data-option gives others. A sample is audited: the policy lives again
+    through worlds changed wherever it has not looked, and nothing it does may differ.
     """
     from tqdm.auto import tqdm
 
@@ -84,6 +94,7 @@ def evaluate(
     _check_targets(out, figure)
     weights = parse_numbers("--cost-weights", cost_weights)
     limits = parse_numbers("--budgets", budgets)
+    chosen = parse_data_options(data, data_option)
     fitted = load(model)
     settings = saved.settings_of(fitted, weights, limits, points)
     judged = saved.subjects_to_judge(
@@ -93,6 +104,7 @@ def evaluate(
         schema=schema,
         path=path,
         part=part,  # type: ignore[arg-type]  # checked above
+        data_options=chosen,
     )
     typer.echo(f"{judged.cohort.name}: {judged.note}.", err=True)
     rows = [

@@ -9,13 +9,11 @@ import typer
 
 from nocta.cli.data import (
     DataArgument,
+    DataOptions,
     PathOption,
     SchemaOption,
-    find_schema,
-    is_folder,
-    is_table,
-    load_data,
-    parse_numbers,
+    data_source,
+    say_what_was_read,
 )
 from nocta.cli.options import parse_options
 
@@ -38,6 +36,7 @@ def fit(
     seed: Annotated[int, typer.Option("--seed", help="Same seed, same split, same model.")] = 0,
     schema: SchemaOption = None,
     path: PathOption = None,
+    data_option: DataOptions = None,
     split_column: Annotated[
         str | None,
         typer.Option(
@@ -85,20 +84,11 @@ def fit(
     """
     from nocta.exceptions import ConfigError
     from nocta.experiments.fit_run import FitRequest, fit_to_folder
-    from nocta.experiments.setup import DataSource
 
     if preset not in ("default", "paper"):
         raise ConfigError(f"preset is '{preset}'; use 'default' or 'paper'.")
-    if not is_folder(data):  # a large cohort is read once, below
-        load_data(data, schema, path=path)  # what is wrong with it, or was left out, is said here
     request = FitRequest(
-        source=DataSource(
-            data=data,
-            schema=str(find_schema(data, schema)) if is_table(data) else None,
-            path=None if path is None else str(path),
-            split_column=split_column,
-            fractions=parse_numbers("--fractions", fractions) or None,
-        ),
+        source=data_source(data, schema, path, data_option, split_column, fractions),
         method=method,
         preset=preset,  # type: ignore[arg-type]  # checked above
         seed=seed,
@@ -106,6 +96,7 @@ def fit(
         quick=quick,
         preset_options=parse_options(option or []),
     )
+    say_what_was_read(request.source, seed)
     try:
         model = fit_to_folder(
             request,

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from nocta.cli.data import find_schema, is_table
+from nocta.cli.data import DataOptions, data_source
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -43,6 +43,7 @@ def reproduce(
         Path | None,
         typer.Option("--path", help="Where a data set's own files are.", show_default=False),
     ] = None,
+    data_option: DataOptions = None,
     folder: Annotated[
         list[Path] | None,
         typer.Option(
@@ -109,7 +110,7 @@ def reproduce(
     recipe = find_recipe(name)
     request = Request(
         out=out,
-        sources=_sources(data or [], schema, path, recipe.data),
+        sources=_sources(data or [], schema, path, data_option or [], recipe.data),
         folders=tuple(folder or ()),
         preset=preset,
         n_seeds=seeds,
@@ -140,24 +141,22 @@ def reproduce(
 
 
 def _sources(
-    data: list[str], schema: Path | None, path: Path | None, usual: tuple[str, ...]
+    data: list[str],
+    schema: Path | None,
+    path: Path | None,
+    options: list[str],
+    usual: tuple[str, ...],
 ) -> tuple[DataSource, ...]:
-    """The data named on the command line; the recipe's own where only their place is given."""
+    """The data named on the command line; the recipe's own where only its options are given."""
     from nocta.exceptions import ConfigError
-    from nocta.experiments.setup import DataSource
 
-    if not data and path is not None and len(usual) == 1:
+    if not data and (path is not None or options) and len(usual) == 1:
         data = list(usual)
-    if (schema is not None or path is not None) and len(data) != 1:
-        raise ConfigError("--schema and --path belong to one data set; name it with --data.")
-    return tuple(
-        DataSource(
-            name,
-            schema=str(find_schema(name, schema)) if is_table(name) else None,
-            path=None if path is None else str(path),
+    if (schema is not None or path is not None or options) and len(data) != 1:
+        raise ConfigError(
+            "--schema, --path and --data-option belong to one data set; name it with --data."
         )
-        for name in data
-    )
+    return tuple(data_source(name, schema, path, options) for name in data)
 
 
 def _listing() -> Table:

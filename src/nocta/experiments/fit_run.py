@@ -25,7 +25,7 @@ from nocta.experiments.files import write_atomically
 from nocta.experiments.fit_stages import Stages
 from nocta.experiments.model_card import model_card
 from nocta.experiments.results import plain
-from nocta.experiments.setup import DataSource, data_fingerprint
+from nocta.experiments.setup import DataSource, data_fingerprint, flat_request
 from nocta.experiments.versions import versions
 from nocta.model import NOCTA
 from nocta.policies.method import cost_of_everything
@@ -221,12 +221,11 @@ def _open(out: Path, signature: dict[str, Any], *, resume: bool, force: bool) ->
 
 
 def _check_same(there: dict[str, Any], here: dict[str, Any], out: Path) -> None:
-    flat_there = {**there, **there.get("source", {})}
-    flat_here = {**here, **here["source"]}
+    flat_there, flat_here = flat_request(there, FitRequest), flat_request(here, FitRequest)
     differences = [
         f"{name} is {flat_there.get(name)!r} there and {flat_here[name]!r} here"
         for name in flat_here
-        if name not in ("source", "data_hash") and flat_there.get(name) != flat_here[name]
+        if name != "data_hash" and flat_there.get(name) != flat_here[name]
     ]
     if not differences and there.get("data_hash") != here["data_hash"]:
         differences = ["the data have changed"]

@@ -28,7 +28,8 @@ def model_card(model: NOCTA) -> str:
         "A rehearsal (`--quick`): too little data and training to be of use." * request["quick"],
         "## Data",
         _list(
-            f"`{source['data']}` (SHA-256 of its contents `{request['data_hash'][:16]}…`)",
+            f"`{source['data']}`{_how_read(source)} (SHA-256 of its contents "
+            f"`{request['data_hash'][:16]}…`)",
             f"{record['n_train']} subjects to learn from, {record['n_val']} to choose on, "
             f"{record['n_test']} kept aside and never used",
             _how_split(source, request["seed"]),
@@ -80,6 +81,11 @@ def _privacy(estimator: str) -> str:
         "Privacy: retrieval needs the subjects it retrieves, so the folder holds the values, "
         "labels and context of training subjects, without their names. Guard it like the data."
     )
+
+
+def _how_read(source: dict[str, Any]) -> str:
+    options = source.get("data_options", {})
+    return "".join(f", `{name}={value}`" for name, value in options.items())
 
 
 def _how_split(source: dict[str, Any], seed: int) -> str:

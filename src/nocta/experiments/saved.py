@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -43,6 +43,7 @@ def subjects_to_judge(
     schema: Path | None = None,
     path: Path | None = None,
     part: Part | None = None,
+    data_options: Mapping[str, Any] | None = None,
 ) -> Judged:
     """Read data the way the model's own were read, and take the part it never saw.
 
@@ -54,18 +55,22 @@ def subjects_to_judge(
         path: Files of a built-in data set.
         part: By default the test part of the data the model was fitted on, and every subject of
             any other data.
+        data_options: Options of a built-in data set's loader, in place of those with which the
+            model's own data were read.
     """
     request = model.record_.get("request")
     if request is None:
         raise ConfigError("This model does not say how its data were split; use `nocta fit`.")
     stored = request["source"]
     fractions = stored["fractions"]
+    own = stored.get("data_options", {}) if data == stored["data"] else {}
     source = DataSource(
         data=data,
         schema="the model's" if table else None,
         path=None if path is None else str(path),
         split_column=stored["split_column"],
         fractions=None if fractions is None else tuple(fractions),
+        data_options={**own, **(data_options or {})},
     )
     if table:
         cohort = Cohort.from_table(Path(data), model.schema_ if schema is None else schema)

@@ -6,11 +6,13 @@ Two results belong into one folder when their `Setup` is the same; methods and s
 from __future__ import annotations
 
 import hashlib
+import json
 import tomllib
-from dataclasses import MISSING, asdict, dataclass, fields, replace
+from collections.abc import Callable, Mapping
+from dataclasses import MISSING, asdict, dataclass, field, fields, replace
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +20,9 @@ from numpy.typing import NDArray
 from nocta.cohort.cohort import Cohort
 from nocta.evaluation.rollout import Availability, Results
 from nocta.exceptions import ConfigError, DataError
+
+if TYPE_CHECKING:
+    from nocta.datasets import LoadReport
 
 DEFAULT_FRACTIONS = (0.70, 0.15, 0.15)
 #: More subjects than this choose nothing better; of more, an even sample is taken.
@@ -48,6 +53,8 @@ class DataSource:
             two, the first one in alphabetical order (or train) is divided further by the seed.
         fractions: Size of train, validation and test; the data set's own by default.
         max_subjects: Take at most this many subjects, drawn with the seed; for rehearsals.
+        data_options: Options of a built-in data set's loader, as plain data; its card lists
+            them. A data set that is drawn is the same for every seed where its own is given.
     """
 
     data: str
@@ -56,34 +63,61 @@ class DataSource:
     split_column: str | None = None
     fractions: tuple[float, ...] | None = None
     max_subjects: int | None = None
+    data_options: Mapping[str, Any] = field(default_factory=dict, hash=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "data_options", _as_json(self.data_options))
 
     @property
     def is_drawn(self) -> bool:
         """Whether each seed draws subjects of its own."""
         from nocta import datasets
 
-        return self.schema is None and "seed" in datasets.get(self.data).options
+        if self.schema is not None or "seed" in self.data_options:
+            return False
+        return "seed" in datasets.get(self.data).options
 
     def load(self, seed: int) -> Cohort:
         """The whole cohort of a seed. A process reads files once, however many jobs it runs."""
-        cohort = _read(self, seed if self.is_drawn else 0)
+        cohort, _ = self._read(seed)
         if self.max_subjects is not None and len(cohort) > self.max_subjects:
             rng = np.random.default_rng(seed)
             cohort = cohort.subset(np.sort(rng.permutation(len(cohort))[: self.max_subjects]))
         return cohort
 
-    def _load_table(self) -> Cohort:
-        assert self.schema is not None
-        if self.split_column is None:
-            return Cohort.from_table(Path(self.data), Path(self.schema))
-        schema = tomllib.loads(Path(self.schema).read_text("utf-8"))
-        return Cohort.from_table(Path(self.data), {**schema, "split": self.split_column})
+    def report(self, seed: int) -> LoadReport:
+        """What was read for a seed, what was left out, and why; files are not read again."""
+        return self._read(seed)[1]()
 
-    def _load_built_in(self, seed: int) -> Cohort:
+    def _read(self, seed: int) -> _Reading:
+        # Who belongs to which part does not matter for the reading; a split column does.
+        source = replace(self, fractions=None, max_subjects=None)
+        return _read(source, seed if self.is_drawn else 0)
+
+    def _load_table(self) -> _Reading:
+        from nocta.cohort.table import read_table
+        from nocta.datasets import LoadLog, LoadReport
+
+        assert self.schema is not None
+        if self.data_options:
+            raise ConfigError(
+                f"'{self.data}' is a table, which is read as its schema says; data_options are "
+                f"for built-in data sets."
+            )
+        schema: Path | dict[str, Any] = Path(self.schema)
+        if self.split_column is not None:
+            found = tomllib.loads(Path(self.schema).read_text("utf-8"))
+            schema = {**found, "split": self.split_column}
+        reading = read_table(Path(self.data), schema)
+        log = LoadLog(sources=[self.data], notes=list(reading.notes))
+        return reading.cohort, lambda: LoadReport.of(reading.cohort, log)
+
+    def _load_built_in(self, seed: int) -> _Reading:
         from nocta import datasets
 
-        options: dict[str, Any] = {"seed": seed} if self.is_drawn else {}
-        return datasets.load(self.data, path=self.path, **options)
+        options = {**self.data_options, **({"seed": seed} if self.is_drawn else {})}
+        cohort, report = datasets.load_with_report(self.data, path=self.path, **options)
+        return cohort, lambda: report
 
     def split(self, cohort: Cohort, seed: int) -> tuple[Cohort, Cohort, Cohort]:
         """Train, validation and test subjects of a seed; validation is capped in size."""
@@ -118,8 +152,12 @@ class DataSource:
         return [*learn, cohort.subset(np.flatnonzero(test))]
 
 
+#: A cohort, and the report on how it was read, made when asked for.
+_Reading = tuple[Cohort, Callable[[], "LoadReport"]]
+
+
 @lru_cache(maxsize=2)
-def _read(source: DataSource, seed: int) -> Cohort:
+def _read(source: DataSource, seed: int) -> _Reading:
     return source._load_table() if source.schema else source._load_built_in(seed)
 
 
@@ -206,9 +244,8 @@ class Setup:
 
     def differences(self, other: dict[str, Any]) -> list[str]:
         """In words, where another setup (as plain data) is not the same."""
-        # What an older version did not write down was as it is by default now.
-        untold = {f.name: f.default for f in fields(self) if f.default is not MISSING}
-        here, there = _flat(self.to_dict()), _flat(_plain({**untold, **other}))
+        here = flat_request(self.to_dict(), type(self))
+        there = flat_request(_plain(other), type(self))
         return [
             f"{name} is {there.get(name)!r} there and {here.get(name)!r} here"
             for name in sorted(here.keys() | there.keys())
@@ -243,6 +280,34 @@ def _plain(value: Any) -> Any:
     return [_plain(item) for item in value] if isinstance(value, list | tuple) else value
 
 
-def _flat(setup: dict[str, Any]) -> dict[str, Any]:
-    source = setup.get("source", {})
-    return {**{k: v for k, v in setup.items() if k != "source"}, **source}
+def flat_request(request: Mapping[str, Any], kind: type[Any]) -> dict[str, Any]:
+    """A recorded setup or fit with its source's entries beside its own, ready to be compared.
+
+    Args:
+        request: As plain data. What an older version did not write down was as it is by
+            default now.
+        kind: The dataclass it was made from.
+    """
+    found = {**_defaults(kind), **request}
+    source = {**_defaults(DataSource), **found.pop("source", {})}
+    return {**found, **source}
+
+
+def _defaults(kind: type[Any]) -> dict[str, Any]:
+    given = {f.name: f.default for f in fields(kind) if f.default is not MISSING}
+    made = {f.name: f.default_factory() for f in fields(kind) if f.default_factory is not MISSING}
+    plain: dict[str, Any] = _plain({**given, **made})
+    return plain
+
+
+def _as_json(options: Mapping[str, Any]) -> dict[str, Any]:
+    """Options as they will be read again from the file they are written to."""
+    try:
+        found: dict[str, Any] = json.loads(json.dumps(dict(options)))
+    except TypeError as error:
+        raise ConfigError(
+            f"data_options must be plain data (numbers, texts, lists, mappings), for they are "
+            f"written beside the results: {error}. Load such data in Python, with "
+            f"nocta.datasets.load, and give the cohort itself."
+        ) from error
+    return found

@@ -265,14 +265,20 @@ def command(comparison: Comparison) -> str:
     for option, value in options.items():
         if value:
             parts += [option, value]
+    for name, value in source.data_options.items():
+        parts += ["--data-option", f"{name}={_typed(value)}"]
     jobs = {record["job"]["label"]: record["job"] for record in comparison.records}
     for method, job in jobs.items():
         for name, value in job["options"].items() if method == job["method"] else ():
-            text = value if isinstance(value, str) else json.dumps(value)
-            parts += ["-o", f"{method}.{name}={text}"]
+            parts += ["-o", f"{method}.{name}={_typed(value)}"]
     if setup.quick:
         parts.append("--quick")
     return shlex.join([*parts, "--out", str(comparison.directory)])
+
+
+def _typed(value: Any) -> str:
+    """A value as one would type it."""
+    return value if isinstance(value, str) else json.dumps(value)
 
 
 def _joined(values: tuple[float, ...]) -> str:
