@@ -57,6 +57,7 @@ results-pbc-event: install
 results-pbc-stage: install
 	$(BIN)/nocta compare pbc-stage --methods nocta-amortized,$(REFERENCES) --seeds 10 --out results/pbc-stage
 
+# Its files have to be there: docs/how-to/public-data.md.
 results-physionet2012: install
 	$(BIN)/nocta compare physionet2012 --methods nocta-amortized,$(REFERENCES) --seeds 5 --out results/physionet2012
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -10,7 +11,9 @@ from nocta import datasets
 from nocta.cli.datasets import to_markdown
 from nocta.datasets._card import Card
 
-REFERENCE = Path(__file__).resolve().parents[2] / "docs/reference/datasets.md"
+DOCS = Path(__file__).resolve().parents[2] / "docs"
+REFERENCE = DOCS / "reference/datasets.md"
+HOW_TO = DOCS / "how-to/public-data.md"
 
 
 @pytest.fixture(params=datasets.names())
@@ -47,6 +50,21 @@ def test_oai_offers_the_paper_s_27_features_at_its_prices() -> None:
     costs = [m.cost for m in datasets.card("oai-womac").measurements]
     assert len(costs) == 27
     assert (costs.count(0.3), costs.count(0.5), costs.count(0.8), costs.count(1.0)) == (14, 3, 9, 1)
+
+
+def test_card_says_where_files_go_and_how_options_are_given() -> None:
+    adni, drawn = (dict(datasets.card(name).facts()) for name in ("adni", "synthetic"))
+    assert "data/adni/ or $NOCTA_DATA/adni/" in adni["Files"]
+    assert "Files" not in drawn
+    assert "--data-option NAME=VALUE" in drawn["Options"]
+    assert "Options" not in dict(replace(datasets.card("synthetic"), options={}).facts())
+
+
+def test_how_to_names_every_data_set_and_option(card: Card) -> None:
+    rows = [line for line in HOW_TO.read_text().splitlines() if line.startswith("|")]
+    places, options = (row for row in rows if f"`{card.name}`" in row)
+    assert not card.files or f"`data/{card.home}/" in places
+    assert all(f"`{option}`" in options for option in card.options)
 
 
 def test_reference_page_is_up_to_date() -> None:

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from rich.console import Group
     from rich.table import Table
 
+_GIVING = "(--data-option NAME=VALUE in every command, NAME=VALUE in Python)"
+
 
 @dataclass(frozen=True)
 class Measurement:
@@ -140,16 +142,24 @@ class Card:
             ("Label rule", self.label_rule),
             ("Licence", f"{self.licence}. {self.terms}".strip()),
             ("Get it", self.get),
-            ("Files", "\n".join(self.files)),
+            ("Files", "\n".join((*self.files, *self._place()))),
             ("Home page", self.url),
             ("Cite", "\n".join(self.citations)),
             ("Free context", "\n".join(f"{k}: {v}" for k, v in self.context.items())),
             ("Prices", self.cost_source),
             ("Fees per visit", fees),
             ("Default split", f"{self.split} (train / validation / test, by patient)"),
-            ("Options", "\n".join(f"{k}: {v}" for k, v in self.options.items())),
+            ("Options", "\n".join(self._options())),
         ]
         return [(k, v) for k, v in entries if v]
+
+    def _options(self) -> list[str]:
+        lines = [f"{name}: {about}" for name, about in self.options.items()]
+        return [*lines, _GIVING] if lines else []
+
+    def _place(self) -> tuple[str, ...]:
+        where = f"in data/{self.home}/ or $NOCTA_DATA/{self.home}/, or wherever --path says"
+        return (where,) if self.files else ()
 
     def measurement_rows(self) -> list[tuple[str, str, str, str, str]]:
         """Name, meaning, unit, price and group of every feature."""
