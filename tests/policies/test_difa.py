@@ -19,7 +19,9 @@ from nocta.predictors.training import TrainingConfig
 from nocta.testing import check_policy, tiny_cohort, tiny_counter_cohort
 
 SHORT = TrainingConfig(epochs=4, batch_size=64, check_every=2)
-OPTIONS = DifaOptions(hidden=16, dropouts=(0.0,), epochs=4, imputer=SHORT, predictor=SHORT)
+OPTIONS = DifaOptions(
+    hidden=16, dropouts=(0.0,), epochs=4, end_logit=-3.0, imputer=SHORT, predictor=SHORT
+)
 
 
 @pytest.fixture(scope="module", autouse=True)

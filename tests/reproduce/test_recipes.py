@@ -77,6 +77,8 @@ def test_setups_that_differ_have_folders_of_their_own() -> None:
         Setup(source, availability="known"),
         Setup(source, n_points=3),
         Setup(source, cost_weights=(0.5,)),
+        Setup(DataSource("pbc-stage")),
+        Setup(DataSource("pbc-stage", data_options={"draw_fee": 4.0})),
         Setup(source).rehearsal(),
     ]
     names = [folder_name(setup) for setup in setups]

@@ -7,6 +7,7 @@ preset's, for the `nocta-…` methods), the fields of that bundle under their ow
 from __future__ import annotations
 
 import inspect
+import json
 from collections.abc import Mapping
 from dataclasses import MISSING, fields
 from typing import Any
@@ -99,3 +100,13 @@ def option_defaults(name: str, preset: str = "default") -> dict[str, Any]:
     if bundle is not None:
         found |= {f.name: f.default for f in fields(bundle) if f.default is not MISSING}
     return found
+
+
+def typed(value: Any) -> str:
+    """The value of an option as one would type it.
+
+    Example:
+        >>> typed([1, 2]), typed("beam")
+        ('[1, 2]', 'beam')
+    """
+    return value if isinstance(value, str) else json.dumps(value)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 import shlex
 from collections.abc import Sequence
@@ -12,6 +11,7 @@ from typing import Any
 from nocta.evaluation.metrics import LOWER_IS_BETTER
 from nocta.exact.optimum import accuracy_at
 from nocta.experiments.compare import Comparison
+from nocta.experiments.method_options import typed
 from nocta.experiments.summary import QUALITIES, mean_and_error
 from nocta.plots.frontier import METRIC_LABELS
 from nocta.plots.style import method_style
@@ -266,19 +266,14 @@ def command(comparison: Comparison) -> str:
         if value:
             parts += [option, value]
     for name, value in source.data_options.items():
-        parts += ["--data-option", f"{name}={_typed(value)}"]
+        parts += ["--data-option", f"{name}={typed(value)}"]
     jobs = {record["job"]["label"]: record["job"] for record in comparison.records}
     for method, job in jobs.items():
         for name, value in job["options"].items() if method == job["method"] else ():
-            parts += ["-o", f"{method}.{name}={_typed(value)}"]
+            parts += ["-o", f"{method}.{name}={typed(value)}"]
     if setup.quick:
         parts.append("--quick")
     return shlex.join([*parts, "--out", str(comparison.directory)])
-
-
-def _typed(value: Any) -> str:
-    """A value as one would type it."""
-    return value if isinstance(value, str) else json.dumps(value)
 
 
 def _joined(values: tuple[float, ...]) -> str:

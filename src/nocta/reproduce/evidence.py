@@ -15,6 +15,7 @@ from nocta.exact.optimum import OptimalFrontier
 from nocta.exceptions import ConfigError, DataFileMissing
 from nocta.experiments.compare import Comparison, compare
 from nocta.experiments.job import Job
+from nocta.experiments.method_options import typed
 from nocta.experiments.optimum import shipped_optimum
 from nocta.experiments.results import read_results
 from nocta.experiments.setup import DataSource, Setup
@@ -73,6 +74,8 @@ class Request:
             for option in ("schema", "path"):
                 value = getattr(source, option)
                 parts += [f"--{option}", value] if value else []
+            for name, value in source.data_options.items():
+                parts += ["--data-option", f"{name}={typed(value)}"]
         for folder in self.folders:
             parts += ["--from", str(folder)]
         parts += ["--preset", self.preset] if self.preset else []
@@ -248,4 +251,6 @@ def folder_name(setup: Setup) -> str:
         for rule in ("availability", "results")
         if getattr(setup, rule) != getattr(usual, rule)
     ]
+    options = (f"{name}={typed(value)}" for name, value in setup.source.data_options.items())
+    parts += [re.sub(r"[^\w=.-]+", "_", option) for option in options]
     return "-".join([*parts, *(["quick"] if setup.quick else [])])
