@@ -44,7 +44,8 @@ results: $(RESULTS)
 REFERENCES := static,random,periodic,first-visit,nothing,everything
 
 results-synthetic: install
-	$(BIN)/nocta compare synthetic --methods nocta-amortized,nocta-contrastive,static,random --seeds 5 --points 12 \
+	$(BIN)/nocta compare synthetic --seeds 5 --points 12 \
+	  --methods nocta-amortized,nocta-contrastive,dime,asac,difa,ras,as,static,random \
 	  --cost-weights 0.92,0.86,0.82,0.76,0.70,0.62,0.54,0.46,0.40 --out results/synthetic
 
 results-synthetic-paper: install
