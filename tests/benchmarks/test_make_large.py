@@ -67,5 +67,7 @@ def test_the_same_seed_gives_the_same_files(
     script: ModuleType, folder: Path, tmp_path: Path
 ) -> None:
     list(script.write_large(tmp_path, 2500, per_part=1000, seed=3))
-    for file in sorted(folder.rglob("*.parquet")):
+    files = sorted(folder.rglob("*.parquet"))
+    assert len(files) == 6  # parts of the cohort and of its history
+    for file in files:
         assert (tmp_path / file.relative_to(folder)).read_bytes() == file.read_bytes()

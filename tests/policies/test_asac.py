@@ -23,16 +23,6 @@ Parts = list[Cohort]
 VARIANTS: list[dict[str, Any]] = [{}, {"gradient": "policy"}, {"predictor": "lstm"}]
 
 
-@pytest.fixture(scope="module")
-def clinic() -> Parts:
-    return tiny_cohort(90).split((0.5, 0.25, 0.25), seed=0)
-
-
-@pytest.fixture(scope="module")
-def predictor(clinic: Parts) -> CrossFittedPredictor:
-    return fit_predictor(clinic[0], clinic[1], seed=0, quick=True)
-
-
 def fitted(parts: Parts, given: CrossFittedPredictor | None, **options: Any) -> Asac:
     method = Asac(**{"quick": True, "grid": [0.01], **options})
     return method.fit(parts[0], parts[1], seed=0, predictor=given)

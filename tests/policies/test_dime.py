@@ -19,7 +19,7 @@ from nocta.policies.fixed import RandomPolicy
 from nocta.predictors.cross_fitted import CrossFittedPredictor
 from nocta.predictors.encoding import EncodedCohort, InputEncoder
 from nocta.predictors.fitting import fit_predictor
-from nocta.testing import check_policy, tiny_cohort, tiny_counter_cohort
+from nocta.testing import check_policy, tiny_counter_cohort
 
 Parts = list[Cohort]
 VARIANTS: list[dict[str, Any]] = [
@@ -28,16 +28,6 @@ VARIANTS: list[dict[str, Any]] = [
     {"stop": "budget"},
     {"stop": "confidence"},
 ]
-
-
-@pytest.fixture(scope="module")
-def clinic() -> Parts:
-    return tiny_cohort(90).split((0.5, 0.25, 0.25), seed=0)
-
-
-@pytest.fixture(scope="module")
-def predictor(clinic: Parts) -> CrossFittedPredictor:
-    return fit_predictor(clinic[0], clinic[1], seed=0, quick=True)
 
 
 @pytest.fixture(scope="module")

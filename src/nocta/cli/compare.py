@@ -16,6 +16,7 @@ from nocta.cli.data import (
     say_what_was_read,
 )
 from nocta.cli.options import parse_method_options
+from nocta.cli.running import AvailabilityOption, DaskOption, JobsOption, QuietOption, ResultsOption
 
 if TYPE_CHECKING:
     from nocta.experiments.compare import Comparison
@@ -81,21 +82,8 @@ def compare(
             show_default=False,
         ),
     ] = None,
-    availability: Annotated[
-        str,
-        typer.Option(
-            "--availability",
-            help="`on-arrival`, or `known`: the paper's rule, missing slots known beforehand.",
-        ),
-    ] = "on-arrival",
-    results: Annotated[
-        str,
-        typer.Option(
-            "--results",
-            help="When a visit's results are shown: `after-visit`, or `at-once` to methods that "
-            "acquire one feature after the other (dime, difa).",
-        ),
-    ] = "after-visit",
+    availability: AvailabilityOption = "on-arrival",
+    results: ResultsOption = "after-visit",
     predictor: Annotated[
         str,
         typer.Option(
@@ -119,23 +107,13 @@ def compare(
             show_default=False,
         ),
     ] = None,
-    jobs: Annotated[
-        int | None,
-        typer.Option("--jobs", min=1, help="Processes; one per core by default."),
-    ] = None,
-    dask: Annotated[
-        str | None,
-        typer.Option(
-            "--dask",
-            help="Address of a Dask scheduler; jobs become tasks of its workers.",
-            show_default=False,
-        ),
-    ] = None,
+    jobs: JobsOption = None,
+    dask: DaskOption = None,
     quick: Annotated[
         bool,
         typer.Option("--quick", help="A rehearsal: few subjects, short training, few points."),
     ] = False,
-    quiet: Annotated[bool, typer.Option("--quiet", help="Show no progress.")] = False,
+    quiet: QuietOption = False,
 ) -> None:
     """Compare methods over seeds, and write results.csv, figures and report.html.
 

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from nocta.cli.running import JobsOption, QuietOption
+
 if TYPE_CHECKING:
     import pandas as pd
     from rich.table import Table
@@ -25,10 +27,8 @@ def demo(
     quick: Annotated[
         bool, typer.Option("--quick", help="A rehearsal of a minute or two: worse numbers.")
     ] = False,
-    jobs: Annotated[
-        int | None, typer.Option("--jobs", min=1, help="Processes; one per core by default.")
-    ] = None,
-    quiet: Annotated[bool, typer.Option("--quiet", help="Show no progress.")] = False,
+    jobs: JobsOption = None,
+    quiet: QuietOption = False,
 ) -> None:
     """Train on the synthetic task, and set it beside the paper's rows and the exact optimum.
 

@@ -17,6 +17,7 @@ from nocta.cli.data import (
     parse_numbers,
 )
 from nocta.cli.model import ModelArgument
+from nocta.cli.running import AvailabilityOption, QuietOption
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -50,13 +51,7 @@ def evaluate(
     points: Annotated[
         int, typer.Option("--points", min=1, help="How many of the model's own cost weights.")
     ] = 10,
-    availability: Annotated[
-        str,
-        typer.Option(
-            "--availability",
-            help="`on-arrival`, or `known`: the paper's rule, missing slots known beforehand.",
-        ),
-    ] = "on-arrival",
+    availability: AvailabilityOption = "on-arrival",
     part: Annotated[
         str | None,
         typer.Option(
@@ -73,7 +68,7 @@ def evaluate(
         Path | None,
         typer.Option("--figure", help="Draw cost against quality: .png, .svg or .pdf."),
     ] = None,
-    quiet: Annotated[bool, typer.Option("--quiet", help="Show no progress.")] = False,
+    quiet: QuietOption = False,
 ) -> None:
     """Roll a saved model out over cost weights and budgets, and write results.csv.
 

@@ -16,6 +16,7 @@ from nocta.cli.data import (
     say_what_was_read,
 )
 from nocta.cli.options import parse_options
+from nocta.cli.running import QuietOption
 
 if TYPE_CHECKING:
     from nocta.model import NOCTA
@@ -75,7 +76,7 @@ def fit(
     quick: Annotated[
         bool, typer.Option("--quick", help="A rehearsal: few subjects, short training.")
     ] = False,
-    quiet: Annotated[bool, typer.Option("--quiet", help="Show no progress.")] = False,
+    quiet: QuietOption = False,
 ) -> None:
     """Train a method and save it in a folder, with a card that says what it is good for.
 

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from nocta.cli.running import QuietOption
+
 if TYPE_CHECKING:
     from nocta.exact.optimum import OptimalFrontier
 
@@ -25,7 +27,7 @@ def optimum(
         Path | None,
         typer.Option("--figure", help="Also draw the frontier (.png, .svg or .pdf)."),
     ] = None,
-    quiet: Annotated[bool, typer.Option("--quiet", help="Show no progress.")] = False,
+    quiet: QuietOption = False,
 ) -> None:
     """Compute the best accuracy any policy can have at each mean cost.
 

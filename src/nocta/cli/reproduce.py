@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from nocta.cli.data import DataOptions, data_source
+from nocta.cli.running import AvailabilityOption, DaskOption, JobsOption, QuietOption, ResultsOption
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -64,31 +65,14 @@ def reproduce(
         int | None,
         typer.Option("--seeds", min=1, help="How many seeds; 5, as in the paper (quick: 2)."),
     ] = None,
-    availability: Annotated[
-        str,
-        typer.Option(
-            "--availability",
-            help="`on-arrival`, or `known`: the paper's rule, missing slots known beforehand.",
-        ),
-    ] = "on-arrival",
-    results: Annotated[
-        str,
-        typer.Option(
-            "--results",
-            help="`after-visit`, or `at-once`: the paper's rule for dime and difa.",
-        ),
-    ] = "after-visit",
-    jobs: Annotated[
-        int | None, typer.Option("--jobs", min=1, help="Processes; one per core by default.")
-    ] = None,
-    dask: Annotated[
-        str | None,
-        typer.Option("--dask", help="Address of a Dask scheduler.", show_default=False),
-    ] = None,
+    availability: AvailabilityOption = "on-arrival",
+    results: ResultsOption = "after-visit",
+    jobs: JobsOption = None,
+    dask: DaskOption = None,
     quick: Annotated[
         bool, typer.Option("--quick", help="A rehearsal: few subjects, short training.")
     ] = False,
-    quiet: Annotated[bool, typer.Option("--quiet", help="Show no progress.")] = False,
+    quiet: QuietOption = False,
 ) -> None:
     """Reproduce a table or figure of the paper: NAME.md, NAME.csv, figures and the report.
 

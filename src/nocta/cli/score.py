@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from nocta.cli.model import ModelArgument, choose_cost_weight
+from nocta.cli.running import JobsOption, QuietOption
 
 
 def score(
@@ -44,10 +45,7 @@ def score(
             "--budget", min=0.0, help="What may still be spent on each subject.", show_default=False
         ),
     ] = None,
-    jobs: Annotated[
-        int | None,
-        typer.Option("--jobs", min=1, help="Processes; one per core by default."),
-    ] = None,
+    jobs: JobsOption = None,
     dask: Annotated[
         str | None,
         typer.Option(
@@ -59,7 +57,7 @@ def score(
     force: Annotated[
         bool, typer.Option("--force", help="Replace results of other settings.")
     ] = False,
-    quiet: Annotated[bool, typer.Option("--quiet", help="Show no progress.")] = False,
+    quiet: QuietOption = False,
 ) -> None:
     """Write the next decision of every subject: when, which features, and what they promise.
 

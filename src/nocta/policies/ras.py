@@ -42,6 +42,7 @@ asked for in vain. With a hard budget the most wanted features are acquired whil
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, ClassVar
@@ -174,8 +175,9 @@ class _ActiveSensing(RetrainedMethod):
             training = replace(training, rounds=4, steps_per_round=5, batch_size=64)
         return training
 
+    @abstractmethod
     def _candidates(self, train: Cohort) -> list[Intervals]:
-        raise NotImplementedError
+        """Ways to space visits; the best on validation is kept."""
 
 
 class Ras(_ActiveSensing):
