@@ -5,7 +5,7 @@ in ten slowly and one in ten fast. A dear marker tells the risk, a cheap and noi
 two others oscillate and tell nothing. Everything is judged on test subjects, over several draws,
 or over several splits of the one draw the authors released with their code:
 
-    python benchmarks/ras_fidelity.py --seeds 5
+    python benchmarks/ras_fidelity.py --seeds 5 --methods ras
     python benchmarks/ras_fidelity.py --seeds 5 --released synthetic_data.npz
 
 Writes `results/ras-fidelity/drawn.csv` or `released.csv`, one row per seed and operating point;
@@ -114,23 +114,25 @@ def measure(policy: Policy, test: Cohort) -> dict[str, float]:
     }  # fmt: skip
 
 
-def run(seed: int, encoder: str, released: Path | None) -> list[dict[str, Any]]:
-    """Truth, full observation, RAS and AS on one draw or one split of the released draw."""
+def run(seed: int, methods: list[str], encoder: str, released: Path | None) -> list[dict[str, Any]]:
+    """Truth, full observation and the methods on one draw or one split of the released draw."""
     cohort, risk = draw_progressors(seed=seed) if released is None else read_progressors(released)
     train, val, test = cohort.split((0.64, 0.16, 0.2), seed=seed)
     ap, roc = scores(test.labels, risk[test.subjects])
     rows: list[dict[str, Any]] = [{"method": "true risk", "ap": ap, "roc_auc": roc}]
     options: dict[str, Any] = {"grid": WEIGHTS, "encoder": encoder}
-    for method in (
-        Ras(intervals=(SHORTEST, LONGEST), **options),
-        As(interval=LONGEST, **options),
-    ):
+    sensing = {
+        "ras": Ras(intervals=(SHORTEST, LONGEST), **options),
+        "as": As(interval=LONGEST, **options),
+    }
+    for name in methods:
+        method = sensing[name]
         started = clock.perf_counter()
         method.fit(train, val, seed=seed)
         common = {
             "drop_rate": method.drop_rate_, "fit_seconds": round(clock.perf_counter() - started, 1)
         }  # fmt: skip
-        if isinstance(method, Ras):
+        if name == methods[0]:
             full = np.zeros((N_TIMES, len(COSTS)), dtype=bool)
             full[::2] = True  # the shortest interval on this grid
             found = measure(FixedPlanPolicy(full, method.predictor_), test)
@@ -144,6 +146,7 @@ def run(seed: int, encoder: str, released: Path | None) -> list[dict[str, Any]]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--seeds", type=int, default=5)
+    parser.add_argument("--methods", nargs="+", choices=("ras", "as"), default=["ras", "as"])
     parser.add_argument("--encoder", choices=("gru", "cde"), default="gru")
     parser.add_argument("--released", type=Path, help="the authors' synthetic_data.npz")
     parser.add_argument("--out", type=Path, default=Path("results/ras-fidelity"))
@@ -160,7 +163,7 @@ def main() -> None:
     for seed in range(options.seeds):
         if seed in finished:
             continue
-        done += run(seed, options.encoder, options.released)
+        done += run(seed, options.methods, options.encoder, options.released)
         with file.open("w", newline="") as lines:
             writer = csv.DictWriter(lines, FIELDS)
             writer.writeheader()

@@ -165,3 +165,9 @@ def test_the_time_left_is_told_from_the_same_method_at_other_seeds(
     state.waiting = waiting[1:]
     state.seconds = {"random": [40.0]}
     assert state.time_left(n_jobs=1) == "about 40 s left"
+
+
+def test_no_time_is_told_from_predictors_that_were_kept(small_setup: Setup, tmp_path: Path) -> None:
+    state = _Sweep(small_setup, JobStore(tmp_path), [Task("job", 1, Job("static", 1))])
+    state.seconds = {"predictor": [0.1, 0.2]}
+    assert state.time_left(n_jobs=1) == ""

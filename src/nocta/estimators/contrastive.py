@@ -32,14 +32,14 @@ _UNITS = 1 << 24
 
 
 class VotingState(NamedTuple):
-    """Where the predictor stands with every voter after a prefix."""
+    """Where the predictors stand with every voter after some prefixes.
 
-    hidden: Tensor  # (n, q, K, hidden)
+    Voters are kept apart by the predictor that never saw them, so that each is asked once.
+    """
+
     neighbors: Neighbors
-
-    def take(self, rows: slice) -> VotingState:
-        """The state of some of the subjects."""
-        return VotingState(self.hidden[rows], Neighbors(*(part[rows] for part in self.neighbors)))
+    voters: dict[int, Tensor]  # positions among all n * K voters, by fold
+    hidden: dict[int, Tensor]  # (voters of the fold, prefixes, hidden)
 
 
 class ContrastiveEstimator(SequentialEstimator):
@@ -92,77 +92,60 @@ class ContrastiveEstimator(SequentialEstimator):
         if self.reduction != "sum":
             raise ConfigError("Growing plans slot by slot needs loss_reduction='sum'.")
         neighbors = self.bank.nearest(observation)
-        n, k = neighbors.subjects.shape
-        time = int(observation.time[0])
+        time, k = int(observation.time[0]), neighbors.subjects.shape[1]
         flat = neighbors.subjects.reshape(-1).numpy()
-        asked = np.repeat(observation.history.requested, k, axis=0)
-        hidden = torch.zeros(n * k, self._predictor(0).hidden)
-        if time >= 0:
-            for fold, rows in self._by_fold(flat):
-                inputs = self.targets.data[fold].inputs(flat[rows], asked[rows])
-                states = self._predictor(fold).net_.states(inputs[:, : time + 1])
-                hidden[torch.from_numpy(rows)] = states[:, -1]
-        return VotingState(hidden.view(n, 1, k, -1), neighbors)
+        voters, hidden = self._by_fold(flat), {}
+        for fold, rows in voters.items():
+            predictor = self._predictor(fold)
+            hidden[fold] = torch.zeros(len(rows), 1, predictor.hidden)
+            if time >= 0:
+                asked = observation.history.requested[rows.numpy() // k]
+                inputs = self.targets.data[fold].inputs(flat[rows.numpy()], asked)
+                hidden[fold][:, 0] = predictor.net_.states(inputs[:, : time + 1])[:, -1]
+        return VotingState(neighbors, voters, hidden)
 
     @torch.no_grad()
     def branch(
         self, state: VotingState, time: int, parents: Tensor, subsets: Tensor
     ) -> tuple[VotingState, Tensor]:
-        n, units = len(parents), parents.shape[1] * len(subsets) * state.hidden[0, 0].numel()
-        size = max(1, _UNITS // units)
-        if n <= size:
-            return self._branch(state, time, parents, subsets)
-        parts = [
-            self._branch(state.take(slice(i, i + size)), time, parents[i : i + size], subsets)
-            for i in range(0, n, size)
-        ]
-        hidden = torch.cat([part.hidden for part, _ in parts])
-        return VotingState(hidden, state.neighbors), torch.cat([vote for _, vote in parts])
+        subjects, weight, _ = state.neighbors
+        (n, q), k, s = parents.shape, subjects.shape[1], len(subsets)
+        losses, hidden = torch.empty(n * k, q * s), {}
+        for fold, rows in state.voters.items():
+            width = state.hidden[fold].shape[2]
+            chosen = parents[rows // k][..., None].expand(-1, -1, width)
+            known = state.hidden[fold].gather(1, chosen)
+            voters, some = subjects.reshape(-1)[rows], max(1, _UNITS // (q * s * width))
+            parts = [
+                self._continue(fold, *part, subsets, time)
+                for part in zip(torch.split(voters, some), torch.split(known, some), strict=True)
+            ]
+            hidden[fold] = torch.cat([part for part, _ in parts]).flatten(1, 2)
+            losses[rows] = torch.cat([loss for _, loss in parts]).flatten(1)
+        vote = weight[:, None] @ losses.view(n, k, q * s)
+        return VotingState(state.neighbors, state.voters, hidden), vote.view(n, q, s)
 
-    def _branch(
-        self, state: VotingState, time: int, parents: Tensor, subsets: Tensor
-    ) -> tuple[VotingState, Tensor]:
-        voters, width = state.neighbors.subjects, state.hidden.shape[-1]
-        (n, q), k, s = parents.shape, voters.shape[1], len(subsets)
-        chosen = parents[:, :, None, None].expand(n, q, k, width)
-        parent = state.hidden.gather(1, chosen)
-        # Voters are walked fold by fold; each fold's predictor never saw its voters.
-        hidden, losses = torch.empty(n, q, s, k, width), torch.empty(n, q, s, k)
-        for fold, rows in self._by_fold(voters.reshape(-1).numpy()):
-            subject, voter = torch.from_numpy(rows // k), torch.from_numpy(rows % k)
-            if len(rows) == n * k:
-                hidden, losses = self._branch_voters(fold, voters, parent, subsets, time)
-                continue
-            own = parent[subject, :, voter][:, :, None]  # (rows, q, 1, h)
-            one = self._branch_voters(fold, voters[subject, voter][:, None], own, subsets, time)
-            hidden[subject, :, :, voter], losses[subject, :, :, voter] = (
-                one[0][:, :, :, 0],
-                one[1][..., 0],
-            )
-        vote = torch.einsum("nqsk,nk->nqs", losses, state.neighbors.weight)
-        return VotingState(hidden.flatten(1, 2), state.neighbors), vote
-
-    def _branch_voters(
-        self, fold: int, voters: Tensor, parent: Tensor, subsets: Tensor, time: int
+    def _continue(
+        self, fold: int, voters: Tensor, known: Tensor, subsets: Tensor, time: int
     ) -> tuple[Tensor, Tensor]:
-        """Predictor states `(n, q, s, k, h)` and losses `(n, q, s, k)` one slot further."""
+        """Predictor states `(v, q, s, h)` and losses `(v, q, s)` of `v` voters one slot further."""
         predictor, data = self._predictor(fold), self.targets.data[fold]
         net = predictor.net_
-        slots = data.slots[voters, time][:, None] * subsets.float()[:, None, data.owner]
-        frame = data.frame[voters, time][:, None].expand(-1, len(subsets), -1, -1)
+        slots = data.slots[voters, time][:, None] * subsets.float()[:, data.owner]
+        frame = data.frame[voters, time][:, None].expand(-1, len(subsets), -1)
         from_input = net.input_half(torch.cat([slots, frame], dim=-1))[:, None]
-        from_state = state_half(net.cell, parent)[:, :, None]
-        hidden = combine(from_input, from_state, parent[:, :, None])
+        from_state = state_half(net.cell, known)[:, :, None]
+        hidden = combine(from_input, from_state, known[:, :, None])
         log_proba = F.log_softmax(net.head(hidden) / predictor.temperature_, dim=-1)
         labels = data.labels[voters, time][:, None, None]
         soft = self.targets.soft_labels
         soft = None if soft is None else soft[voters, time][:, None, None]
         return hidden, self.targets.judge(log_proba, labels, soft, self.loss)
 
-    def _by_fold(self, subjects: NDArray[np.int64]) -> list[tuple[int, NDArray[np.int64]]]:
+    def _by_fold(self, subjects: NDArray[np.int64]) -> dict[int, Tensor]:
         """Positions grouped by the predictor that never saw the subject."""
         folds = self.targets.fold[subjects]
-        return [(int(f), np.flatnonzero(folds == f)) for f in np.unique(folds)]
+        return {int(f): torch.from_numpy(np.flatnonzero(folds == f)) for f in np.unique(folds)}
 
     def _predictor(self, fold: int) -> RecurrentPredictor:
         predictor = self.targets.predictors[fold]

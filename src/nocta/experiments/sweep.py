@@ -208,9 +208,13 @@ class _Sweep:
         return ", ".join(part for part in (self.time_left(n_jobs), running) if part)
 
     def time_left(self, n_jobs: int) -> str:
-        """An estimate from how long the same methods took at other seeds."""
+        """An estimate from how long the same methods took at other seeds; none before one has."""
         known = {kind: sum(s) / len(s) for kind, s in self.seconds.items()}
-        typical = sum(known.values()) / max(len(known), 1)
+        # A predictor that was kept from an earlier run takes no time and tells nothing.
+        methods = [seconds for kind, seconds in known.items() if kind != "predictor"]
+        if not methods:
+            return ""
+        typical = sum(methods) / len(methods)
 
         def work(tasks: Iterable[Task]) -> float:
             kinds = (task.job.label if task.job else "predictor" for task in tasks)

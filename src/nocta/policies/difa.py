@@ -68,6 +68,8 @@ from nocta.predictors.vaeac import VAEAC_TRAINING, Vaeac
 PREDICTOR_TRAINING = TrainingConfig(epochs=100, learning_rate=6e-3, patience=4, check_every=10)
 #: Joint training has at least so many steps, however few subjects there are.
 _MIN_STEPS = 40
+#: Below so many subjects a batch holds this many of them.
+_FEW, _SMALL_BATCH = 2000, 64
 
 
 @dataclass(frozen=True)
@@ -256,6 +258,8 @@ class Difa(RetrainedMethod):
 
 def _joint_training(options: DifaOptions, n_train: int) -> TrainingConfig:
     config = TrainingConfig(learning_rate=options.learning_rate)
+    if n_train < _FEW:
+        config = replace(config, batch_size=_SMALL_BATCH)
     n_batches = max(1, round(n_train / config.batch_size))
     epochs = max(options.epochs, -(-_MIN_STEPS // n_batches))
     # Never stopped early: the cost weight has to reach its value and the temperature its end.

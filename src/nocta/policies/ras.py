@@ -146,6 +146,8 @@ class _ActiveSensing(RetrainedMethod):
     def _train(self, value: float, train: Cohort, val: Cohort, seed: int, progress: bool) -> Policy:
         prices = Prices(value, self.empty_penalty * float(train.catalog.costs.max()))
         training = self._training()
+        # Many follow-ups of the same few subjects are slow and tell little more.
+        training = replace(training, batch_size=min(training.batch_size, max(64, len(train) // 2)))
         candidates = self._candidates(train)
         best = candidates[0]
         if len(candidates) > 1:

@@ -27,9 +27,8 @@ def state_half(cell: nn.GRU, state: Tensor) -> Tensor:
 def combine(from_input: Tensor, from_state: Tensor, state: Tensor) -> Tensor:
     """The next state; the arguments broadcast against each other."""
     hidden = state.shape[-1]
-    gates = torch.sigmoid(from_input[..., : 2 * hidden] + from_state[..., : 2 * hidden])
+    gates = (from_input[..., : 2 * hidden] + from_state[..., : 2 * hidden]).sigmoid_()
     reset, keep = gates[..., :hidden], gates[..., hidden:]
-    new = torch.tanh(
-        torch.addcmul(from_input[..., 2 * hidden :], reset, from_state[..., 2 * hidden :])
-    )
+    new = torch.addcmul(from_input[..., 2 * hidden :], reset, from_state[..., 2 * hidden :])
+    new = new.tanh_()
     return torch.lerp(new, state.expand_as(new), keep)
