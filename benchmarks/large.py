@@ -166,7 +166,7 @@ def main() -> None:
             with args.out.open() as file:
                 rows = list(csv.DictReader(file))
             jobs = args.jobs if step == "score" else 1
-            options = args.fit_options if step == "fit" else ""
+            options = "" if step == "make" else args.fit_options  # the model's, from its fit on
             key = (str(n), step, str(jobs), options)
             if any((r["subjects"], r["step"], r["jobs"], r["options"]) == key for r in rows):
                 continue

@@ -8,7 +8,7 @@ or over several splits of the one draw the authors released with their code:
     python benchmarks/ras_fidelity.py --seeds 5 --methods ras
     python benchmarks/ras_fidelity.py --seeds 5 --released synthetic_data.npz
 
-Writes `results/ras-fidelity/drawn.csv` or `released.csv`, one row per seed and operating point;
+Writes `results/ras-fidelity/drawn-ras.csv` and the like, one row per seed and operating point;
 seeds that are there already are not run again. Labels are a coin toss, so even the true risk ranks
 them imperfectly, and by how much depends on the test subjects: compare with the row "true risk".
 """
@@ -153,6 +153,7 @@ def main() -> None:
     options = parser.parse_args()
     options.out.mkdir(parents=True, exist_ok=True)
     name = "drawn" if options.released is None else "released"
+    name += "".join(f"-{method}" for method in options.methods)
     suffix = "" if options.encoder == "gru" else f"-{options.encoder}"
     file = options.out / f"{name}{suffix}.csv"
     done: list[dict[str, Any]] = []

@@ -314,3 +314,13 @@ def test_nocta_is_tuned_around_its_defaults(estimator: str, preset: str) -> None
     first = looked.propose([])
     assert first is not None
     assert first.params == {option: defaults[option] for option in looked.names}
+
+
+@pytest.mark.parametrize("name", ["asac", "ras", "as", "dime", "difa"])
+def test_baselines_are_tuned_around_their_defaults(name: str) -> None:
+    defaults = option_defaults(name)
+    looked = OptionSearch(make_method(name, {}), 0, {}, defaults)
+    assert len(looked.names) >= 2
+    first = looked.propose([])
+    assert first is not None
+    assert first.params == {option: defaults[option] for option in looked.names}

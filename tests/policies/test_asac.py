@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import optuna
 import pytest
 import torch
 
@@ -37,15 +38,12 @@ def test_policies_keep_the_contract(
     check_policy(lambda _: policy, clinic[2].subset(slice(0, 12)), n_alone=3)
 
 
-def test_fits_spread_between_everything_and_nothing(
-    clinic: Parts, predictor: CrossFittedPredictor
-) -> None:
-    method = fitted(clinic, predictor, grid=None)
-    settings = method.settings(clinic[1], 5)
-    assert len(settings) == 3
-    assert [s["mu"] for s in settings] == sorted((s["mu"] for s in settings), reverse=True) or (
-        len(set(method.costs_.values())) < 3
-    )
+def test_costs_fall_as_the_weight_of_cost_rises() -> None:
+    train, val = tiny_counter_cohort(600, n_times=3).split((0.8, 0.2), seed=0)
+    predictor = fit_predictor(train, val, seed=0, quick=True)
+    method = Asac(grid=[0.001, 1.0], epochs=20).fit(train, val, seed=0, predictor=predictor)
+    assert method.costs_[0.001] > 2 * method.costs_[1.0]
+    assert [s["mu"] for s in method.settings(val, 5)] == [1.0, 0.001]  # cheapest first
 
 
 @pytest.mark.parametrize("gradient", ["policy", "straight-through"])
@@ -189,3 +187,26 @@ def test_impossible_options_say_so(options: dict[str, Any], message: str, clinic
 def test_an_unfitted_method_says_so(clinic: Parts) -> None:
     with pytest.raises(NotFittedError, match="'asac' is not fitted yet"):
         Asac().settings(clinic[1], 3)
+
+
+def test_what_is_known_to_be_missing_is_not_asked_for_in_training(
+    clinic: Parts, predictor: CrossFittedPredictor
+) -> None:
+    index = torch.arange(len(clinic[0]))
+    asked = {}
+    for availability in ("on-arrival", "known"):
+        options = AsacTraining(quick=True)
+        joint = JointTraining(options, predictor, clinic[0], 0.01, 0, availability)
+        torch.manual_seed(0)
+        gates = joint._draw(joint.data[0], index, explore=True)
+        asked[availability] = gates.detach().numpy() > 0.5
+    in_vain = {rule: int((gates & ~clinic[0].recorded).sum()) for rule, gates in asked.items()}
+    assert in_vain["known"] == 0 < in_vain["on-arrival"]
+
+
+def test_the_entropy_is_tuned_only_where_it_counts() -> None:
+    def names(gradient: str) -> set[str]:
+        trial = optuna.trial.FixedTrial({"hidden": 32, "gradient": gradient, "entropy": 0.01})
+        return set(Asac().search_space(trial))
+
+    assert names("policy") - names("straight-through") == {"entropy"}

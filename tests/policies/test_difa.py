@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -11,10 +12,12 @@ import torch
 
 from nocta.cohort.cohort import Cohort
 from nocta.evaluation.rollout import Results, rollout
+from nocta.exceptions import ConfigError
 from nocta.policies import difa
 from nocta.policies.difa import Difa, DifaOptions
 from nocta.policies.difa_episodes import Subjects, _Run
-from nocta.policies.difa_model import DifaModel, DifaPolicy
+from nocta.policies.difa_model import DifaPolicy
+from nocta.policies.retrained import N_FITS_QUICK
 from nocta.predictors.training import TrainingConfig
 from nocta.testing import check_policy, tiny_cohort, tiny_counter_cohort
 
@@ -151,10 +154,33 @@ def test_the_same_seed_gives_the_same_policy() -> None:
 
 def test_a_rehearsal_is_shorter() -> None:
     train, val = tiny_cohort(60).split((0.7, 0.3))
-    method = Difa(replace(OPTIONS, dropouts=(0.0, 0.5)), quick=True).fit(train, val, seed=0)
-    assert 1 <= len(method.costs_) <= 3
-    assert isinstance(method.policy(method.settings(val, 5)[0]), DifaPolicy)
-    assert DifaModel is type(method.policy(method.settings(val, 1)[0]).model)
+    options = replace(OPTIONS, dropouts=(0.0, 0.5), epochs=30)
+    method = Difa(options, quick=True).fit(train, val, seed=0)
+    assert len(method.costs_) == N_FITS_QUICK
+    assert method._options.epochs == 10
+    assert method._options.dropouts == (0.0,)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"step_share": 3.0}, "step_share is 3.0"),
+        ({"ramp": 0.0}, "ramp is 0.0"),
+        ({"dropouts": ()}, "dropouts are"),
+        ({"hidden": 0}, "hidden is 0"),
+        ({"max_acquisitions": 0}, "max_acquisitions is 0"),
+    ],
+)
+def test_impossible_options_are_named(options: dict[str, Any], message: str) -> None:
+    with pytest.raises(ConfigError, match=message):
+        DifaOptions(**options)
+
+
+def test_everything_may_be_acquired_unless_a_limit_is_given() -> None:
+    train, val = tiny_cohort(60).split((0.7, 0.3))
+    method = Difa(replace(OPTIONS, dropouts=(0.0,)), grid=[0.01], quick=True)
+    method.fit(train, val, seed=0)
+    assert method.policies_[0.01].max_acquisitions == train.catalog.open_slots.sum()
 
 
 def test_a_step_is_a_visit_where_results_come_after_it(subjects: Subjects) -> None:

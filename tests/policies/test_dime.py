@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -19,7 +20,7 @@ from nocta.policies.fixed import RandomPolicy
 from nocta.predictors.cross_fitted import CrossFittedPredictor
 from nocta.predictors.encoding import EncodedCohort, InputEncoder
 from nocta.predictors.fitting import fit_predictor
-from nocta.testing import check_policy, tiny_counter_cohort
+from nocta.testing import check_policy, tiny_cohort, tiny_counter_cohort
 
 Parts = list[Cohort]
 VARIANTS: list[dict[str, Any]] = [
@@ -235,3 +236,18 @@ def test_nobody_to_decide_for_is_no_problem(clinic: Parts, predictor: CrossFitte
         rows=np.zeros(0, dtype=np.int64),
     )
     assert policy.decide(empty).time.shape == (0,)
+
+
+def test_what_is_free_does_not_hide_the_rest_of_the_frontier() -> None:
+    cohort = tiny_cohort(120)
+    first, *others = cohort.catalog.features
+    free = replace(cohort.catalog, features=(replace(first, cost=0.0), *others))
+    train, val = replace(cohort, catalog=free).split((0.6, 0.4), seed=0)
+    method = Dime(n_updates=60, hidden=16, quick=True).fit(train, val, seed=0)
+    costs = [rollout(method.policy(s), val).cost for s in method.settings(val, 5)]
+    assert len({round(cost, 3) for cost in costs}) >= 3
+
+
+def test_an_unknown_order_is_named(clinic: Parts, predictor: CrossFittedPredictor) -> None:
+    with pytest.raises(ConfigError, match="order is 'foo'"):
+        fitted(clinic, predictor, order="foo")

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pytest
@@ -11,6 +13,7 @@ import torch
 from nocta.cohort.cohort import Cohort
 from nocta.evaluation.rollout import rollout
 from nocta.exceptions import ConfigError
+from nocta.policies.fixed import RandomPolicy
 from nocta.policies.ras import As, Ras
 from nocta.policies.ras_networks import Action, ActorCritic, Intervals
 from nocta.policies.ras_pretraining import auxiliary_requests
@@ -191,6 +194,75 @@ def test_training_finds_out_that_a_useless_visit_can_go() -> None:
     training = RasTraining(rounds=10, steps_per_round=10, batch_size=128, learning_rate=1e-2)
     grid = Intervals(np.arange(4.0), 0.0, 3.0)
     _, curve = train_actor(
-        *simulators, grid, Prices(0.0, 10.0), training, hidden=8, kind="gru", seed=0
+        *simulators,
+        grid,
+        Prices(0.0, 10.0),
+        training,
+        tail_share=1.0,
+        hidden=8,
+        kind="gru",
+        seed=0,
     )
     assert min(curve) < 0.6 * train.catalog.cost_of_everything
+
+
+@pytest.mark.parametrize("make", [partial(As, interval=1.0), Ras])
+def test_it_learns_to_beat_random_at_equal_cost(make: Callable[..., Ras | As]) -> None:
+    train, val, test = tiny_counter_cohort(800, n_times=4).split((0.7, 0.15, 0.15), seed=0)
+    method = make(hidden=32, drop_rate=0.3, options={"rounds": 30})
+    method._prepare(train, val, 0, None, False)
+    low, high = method._knob_range(train)
+    policy = method._train((low * high) ** 0.5, train, val, 0, False)
+    found = rollout(policy, test)
+    share = found.cost / test.catalog.cost_of_everything
+    chance = rollout(RandomPolicy(min(share * 1.05, 1.0), method.predictor_), test)
+    gain = chance.summary()["cross_entropy"] - found.summary()["cross_entropy"]
+    assert 0.2 < share < 0.95
+    assert gain > 0.05
+
+
+def test_training_goes_from_everybody_to_the_tail(
+    simulator: Simulator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pools = []
+
+    def watched(totals: torch.Tensor, share: float) -> np.ndarray:
+        pools.append(len(worst(totals, share)))
+        return worst(totals, share)
+
+    monkeypatch.setattr("nocta.policies.ras_training.worst", watched)
+    train_actor(
+        simulator,
+        simulator,
+        Intervals(np.arange(4.0), 0.0, 3.0),
+        Prices(10.0, 10.0),
+        RasTraining(rounds=6, steps_per_round=1, batch_size=8),
+        tail_share=0.1,
+        hidden=8,
+        kind="gru",
+        seed=0,
+    )
+    trained = pools[::2]  # every other call judges on validation
+    assert trained[0] == len(simulator)
+    assert trained == sorted(trained, reverse=True)
+    assert trained[-1] == -(-len(simulator) // 10)
+
+
+def test_what_is_known_to_be_missing_is_not_asked_for_in_training(
+    simulator: Simulator, parts: list[Cohort]
+) -> None:
+    known = Simulator(parts[0], simulator.predictor, "known")
+    net = ActorCritic(simulator.predictor.encoder_, 8, "gru")
+    grid, index = Intervals(np.arange(4.0), 0.0, 0.0), np.arange(len(parts[0]))
+    recorded = torch.from_numpy(parts[0].recorded)
+    for world, asks_in_vain in ((simulator, True), (known, False)):
+        episodes = world.follow(net, grid, index, torch.Generator().manual_seed(0))
+        assert bool((episodes.requested & ~recorded).any()) == asks_in_vain
+        mattered = episodes.mattered[:, :-1] & episodes.visited[..., None]
+        assert bool((mattered & ~recorded).any()) == asks_in_vain
+
+
+@pytest.mark.parametrize("options", [{"rounds": 0}, {"learning_rate": 0.0}, {"exploration": 0.5}])
+def test_impossible_options_are_named(options: dict[str, float]) -> None:
+    with pytest.raises(ConfigError, match=next(iter(options))):
+        RasTraining(**options)  # type: ignore[arg-type]

@@ -312,3 +312,9 @@ def _check_probabilities(probabilities: NDArray[np.float32], shape: tuple[int, .
     sums = probabilities.sum(axis=2)
     if not np.isfinite(probabilities).all() or (np.abs(sums - 1) > 1e-3).any():
         raise PlanError("Predictions must be finite probabilities that sum to one over classes.")
+
+
+def offered_slots(cohort: Cohort, availability: Availability) -> NDArray[np.bool_]:
+    """What can be asked for, `(n, L, M)`: where it is known what will be missing, not that."""
+    offered = np.broadcast_to(cohort.catalog.open_slots, cohort.recorded.shape)
+    return offered & cohort.recorded if availability == "known" else offered

@@ -6,7 +6,8 @@ feature of the next visit; a predictor (the critic) reads what passed the gates.
 
     mean cross-entropy of a labelled time + mu * cost of a subject,
 
-and a fresh predictor is fitted to the gates in the end. Where this departs from the original:
+and with `predictor="lstm"` a fresh one is fitted to the gates in the end. Where this departs from
+the original:
 
 - The selector reads only what was acquired. In the released code it reads the whole previous
   visit, acquired or not.
@@ -108,7 +109,8 @@ class Asac(RetrainedMethod):
         gradient: `"straight-through"` or `"policy"`, see the module.
         hidden: Units of the selector; chosen by the size of the cohort by default.
         epochs: Of joint training; chosen by the size of the cohort by default.
-        entropy: Weight of the entropy of the gates in the beginning; it vanishes linearly.
+        entropy: Weight of the entropy of the gates in the beginning, where `gradient="policy"`;
+            it vanishes linearly.
         grid: Values of `mu` to train at; spread over cost on validation by default.
         preset: Of the shared predictor, where none is given.
         quick: A rehearsal: few and short fits.
@@ -139,12 +141,14 @@ class Asac(RetrainedMethod):
         self.preset = preset
 
     def search_space(self, trial: Trial) -> dict[str, Any]:
-        """Size and exploration of the selector, and how it learns."""
-        return {
+        """Size of the selector, how it learns, and how it explores where that counts."""
+        out: dict[str, Any] = {
             "hidden": trial.suggest_categorical("hidden", [None, 32, 64, 128]),
-            "entropy": trial.suggest_float("entropy", 0.001, 0.1, log=True),
             "gradient": trial.suggest_categorical("gradient", ["straight-through", "policy"]),
         }
+        if out["gradient"] == "policy":
+            out["entropy"] = trial.suggest_float("entropy", 0.001, 0.1, log=True)
+        return out
 
     def _prepare(
         self, train: Cohort, val: Cohort, seed: int, predictor: Predictor | None, progress: bool
@@ -174,7 +178,9 @@ class Asac(RetrainedMethod):
         )
         with torch.random.fork_rng():
             torch.manual_seed(seed)
-            joint = JointTraining(options, copy.deepcopy(self.pretrained_), train, value, seed)
+            joint = JointTraining(
+                options, copy.deepcopy(self.pretrained_), train, value, seed, self.availability
+            )
             joint.run(val, progress)
         policy = AsacPolicy(joint.predictor, joint.selector, joint.data[0].encoder)
         if self.predictor == "lstm":

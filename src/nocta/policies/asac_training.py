@@ -17,6 +17,7 @@ from torch.nn import functional as F
 from nocta.cohort.catalog import Catalog
 from nocta.cohort.cohort import Cohort
 from nocta.cohort.history import History
+from nocta.evaluation.rollout import Availability, offered_slots
 from nocta.objective import losses_at_times
 from nocta.predictors.base import Predictor
 from nocta.predictors.cross_fitted import CrossFittedPredictor
@@ -91,11 +92,13 @@ class JointTraining:
         cohort: Cohort,
         mu: float,
         seed: int,
+        availability: Availability = "on-arrival",
     ) -> None:
         self.options, self.predictor, self.cohort, self.mu = options, predictor, cohort, mu
         self.small = len(cohort) < SMALL
         self.rng = np.random.default_rng(seed)
-        self.data = [Gated(member, cohort) for member in predictor.members]
+        self.availability = availability
+        self.data = [Gated(member, cohort, availability) for member in predictor.members]
         encoder = self.data[0].encoder
         self.selector = Selector(
             encoder.width,
@@ -105,7 +108,6 @@ class JointTraining:
             0.3 if self.small else 0.0,
         )
         self.labels_per_subject = max(float(cohort.labelled.sum(axis=1).mean()), 1e-9)
-        self.closed = torch.from_numpy(~cohort.catalog.open_slots)
         self.recorded = torch.from_numpy(cohort.recorded)
         self.done = 0.0
 
@@ -114,7 +116,7 @@ class JointTraining:
         options = self.options
         # About as many steps for a handful of subjects as for some hundreds.
         own = int(np.clip(12_000 / len(self.cohort), 24, 200))
-        epochs = options.epochs or (4 if options.quick else own)
+        epochs = options.epochs if options.epochs is not None else 4 if options.quick else own
         n_lines = 2 if options.gradient == "policy" else 1  # of gates per subject
         nets = nn.ModuleList([self.selector, *(m.net_ for m in self.predictor.members)])
         config = TrainingConfig(
@@ -125,8 +127,8 @@ class JointTraining:
             patience=epochs,
             check_every=max(1, epochs // 12),
         )
-        n_steps = epochs * max(1, round(len(self.cohort) / config.batch_size))
-        seen = Gated(self.predictor.members[0], val)
+        n_steps = config.n_steps(len(self.cohort))
+        seen = Gated(self.predictor.members[0], val, self.availability)
 
         def batch_loss(index: NDArray[np.int64]) -> Tensor:
             self.done += 1 / n_steps
@@ -166,13 +168,13 @@ class JointTraining:
 
     def _draw(self, data: Gated, index: Tensor, *, explore: bool) -> Tensor:
         """Gates `(b, L, M)`, visit by visit; drawn at random, or those more likely open."""
-        slots, frame = data.slots[index], data.frame[index]
+        slots, frame, closed = data.slots[index], data.frame[index], data.closed[index]
         before, state, drawn = torch.zeros_like(slots[:, 0]), None, []
         for k in range(slots.shape[1]):
             logits, state = self.selector.step(before, frame[:, k], state)
             open_ = torch.sigmoid(logits)
             hard = (open_ > torch.rand_like(open_)) if explore else open_ > 0.5
-            gate = (hard.float() + open_ - open_.detach()).masked_fill(self.closed[k], 0.0)
+            gate = (hard.float() + open_ - open_.detach()).masked_fill(closed[:, k], 0.0)
             drawn.append(gate)
             before = slots[:, k] * gate[:, data.owner]
         return torch.stack(drawn, dim=1)
@@ -207,17 +209,18 @@ class JointTraining:
         how hard a subject is to predict cancels out. What a visit itself costs depends on its
         gates alone: its gradient needs no draws.
         """
+        closed = self.data[0].closed[index]
         logits, worth = self.selector(self.data[0].gated(index, gates))
         own_cost = self._weight * gate_costs(self.cohort.catalog, gates * self.recorded[index])
         to_go = -stage.flip(1).cumsum(dim=1).flip(1)
         surprise = (to_go + own_cost - worth).detach()
         first, second = surprise.chunk(2)
         advantage = torch.cat([first - second, second - first]) / 2
-        open_ = torch.sigmoid(logits).masked_fill(self.closed, 0.0)
+        open_ = torch.sigmoid(logits).masked_fill(closed, 0.0)
         chance = -F.binary_cross_entropy_with_logits(logits, gates, reduction="none")
         entropy = -(open_ * F.logsigmoid(logits) + (1 - open_) * F.logsigmoid(-logits))
-        chance = chance.masked_fill(self.closed, 0.0).sum(dim=2)
-        entropy = entropy.masked_fill(self.closed, 0.0).sum(dim=2)
+        chance = chance.masked_fill(closed, 0.0).sum(dim=2)
+        entropy = entropy.masked_fill(closed, 0.0).sum(dim=2)
         expected = self._weight * gate_costs(self.cohort.catalog, open_ * self.recorded[index])
         spread = advantage.std().clamp(min=1e-6)
         actor_loss: Tensor = ((expected - chance * advantage) / spread).mean()
@@ -237,10 +240,11 @@ class JointTraining:
 
 
 class Gated(EncodedCohort):
-    """A cohort seen through gates, by one predictor."""
+    """A cohort seen through gates, by one predictor; gates to what is not offered stay closed."""
 
-    def __init__(self, member: NeuralPredictor, cohort: Cohort) -> None:
+    def __init__(self, member: NeuralPredictor, cohort: Cohort, availability: Availability) -> None:
         super().__init__(member.encoder_, cohort)
+        self.closed = torch.from_numpy(~offered_slots(cohort, availability))
         self.member, self.encoder = member, member.encoder_
 
     def gated(self, index: Tensor, gates: Tensor) -> Tensor:

@@ -54,6 +54,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from nocta.cohort.cohort import Cohort
+from nocta.exceptions import ConfigError
 from nocta.plans.sample import random_requests
 from nocta.policies.base import Policy
 from nocta.policies.difa_episodes import Subjects
@@ -85,7 +86,7 @@ class DifaOptions:
         stop_logit: Added to the logit of stopping, to begin with.
         end_logit: The same for ending a visit, where its results come back after it.
         ramp: Share of the joint training over which the cost weight rises from 0 to its value.
-        max_acquisitions: Of one subject.
+        max_acquisitions: Of one subject, at most, those in vain among them; no limit by default.
         epochs: Of joint training, at each cost weight; more where there are few subjects.
         learning_rate: Of joint training.
         imputer: Training of the imputer.
@@ -100,11 +101,25 @@ class DifaOptions:
     stop_logit: float = -3.0
     end_logit: float = 1.0
     ramp: float = 0.5
-    max_acquisitions: int = 200
+    max_acquisitions: int | None = None
     epochs: int = 12
     learning_rate: float = 4e-3
     imputer: TrainingConfig = VAEAC_TRAINING
     predictor: TrainingConfig = PREDICTOR_TRAINING
+
+    def __post_init__(self) -> None:
+        for name in ("hidden", "epochs"):
+            if getattr(self, name) < 1:
+                raise ConfigError(f"{name} is {getattr(self, name)}; use at least 1.")
+        if self.max_acquisitions is not None and self.max_acquisitions < 1:
+            raise ConfigError(f"max_acquisitions is {self.max_acquisitions}; use at least 1.")
+        if not self.dropouts or not all(0 <= rate < 1 for rate in self.dropouts):
+            raise ConfigError(f"dropouts are {self.dropouts}; give rates from 0 to below 1.")
+        if not 0 <= self.step_share <= 1:
+            raise ConfigError(f"step_share is {self.step_share}; use a number from 0 to 1.")
+        for name in ("last_temperature", "ramp", "learning_rate"):
+            if getattr(self, name) <= 0:
+                raise ConfigError(f"{name} is {getattr(self, name)}; use a positive number.")
 
 
 class Difa(RetrainedMethod):
@@ -119,7 +134,6 @@ class Difa(RetrainedMethod):
     name = "difa"
     acts_within_visit = True
     knob = "cost_weight"
-    knob_range = (1e-3, 1.0)
 
     def __init__(
         self,
@@ -158,6 +172,8 @@ class Difa(RetrainedMethod):
         given = self.options or DifaOptions()
         options = DifaOptions(**given) if isinstance(given, Mapping) else given
         self._options = _shortened(options) if self.quick else options
+        most = self._options.max_acquisitions
+        self._most_acquisitions = int(train.catalog.open_slots.sum()) if most is None else most
         self._imputer = Vaeac(self._options.hidden, training=self._options.imputer, seed=seed)
         self._imputer.fit(train, val, InputEncoder().fit(train), progress)
         found = [self._pretrain(p, train, val, seed, progress) for p in self._options.dropouts]
@@ -211,7 +227,7 @@ class Difa(RetrainedMethod):
             model = DifaModel(self._imputer, copy.deepcopy(self._start))
             rng = np.random.default_rng(seed)
             self._train_jointly(model, value, train, val, rng, progress)
-        return DifaPolicy(model, self._options.max_acquisitions)
+        return DifaPolicy(model, self._most_acquisitions)
 
     def _train_jointly(
         self,
@@ -227,12 +243,12 @@ class Difa(RetrainedMethod):
         data, held_out = Subjects(model, train_cohort, *rules), Subjects(model, val, *rules)
         everybody = np.arange(len(val))
         config = _joint_training(options, len(train_cohort))
-        n_steps = config.epochs * max(1, round(len(train_cohort) / config.batch_size))
+        n_steps = config.n_steps(len(train_cohort))
         temperatures = iter(np.geomspace(1.0, options.last_temperature, n_steps))
         weights = iter(cost_weight * np.minimum(np.arange(n_steps) / (options.ramp * n_steps), 1))
 
         def batch_loss(index: NDArray[np.int64]) -> Tensor:
-            episode = data.episode(index, options.max_acquisitions, float(next(temperatures)))
+            episode = data.episode(index, self._most_acquisitions, float(next(temperatures)))
             pairs = data.some_pairs(index, 1, rng)
             share = (1 - options.step_share) * episode.stops + options.step_share * episode.visited
             error = (share[:, pairs.row] * data.losses_along(index, episode, pairs)).sum(dim=0)
@@ -240,7 +256,7 @@ class Difa(RetrainedMethod):
             return error.sum() / max(len(error), 1) + float(next(weights)) * charge.mean()
 
         def validation_loss() -> float:
-            episode = held_out.episode(everybody, options.max_acquisitions)
+            episode = held_out.episode(everybody, self._most_acquisitions)
             error = held_out.loss(everybody, episode.requested[-1], held_out.pairs(everybody))
             return float(error + cost_weight * episode.cost[-1].mean())
 
@@ -260,8 +276,7 @@ def _joint_training(options: DifaOptions, n_train: int) -> TrainingConfig:
     config = TrainingConfig(learning_rate=options.learning_rate)
     if n_train < _FEW:
         config = replace(config, batch_size=_SMALL_BATCH)
-    n_batches = max(1, round(n_train / config.batch_size))
-    epochs = max(options.epochs, -(-_MIN_STEPS // n_batches))
+    epochs = max(options.epochs, -(-_MIN_STEPS // config.n_batches(n_train)))
     # Never stopped early: the cost weight has to reach its value and the temperature its end.
     return replace(config, epochs=epochs, patience=epochs, check_every=max(1, epochs // 6))
 

@@ -17,7 +17,7 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from nocta.cohort.cohort import Cohort
-from nocta.evaluation.rollout import Availability, Results
+from nocta.evaluation.rollout import Availability, Results, offered_slots
 from nocta.policies.difa_model import DifaModel
 from nocta.policies.one_at_a_time import slot_prices
 from nocta.predictors.encoding import EncodedCohort
@@ -67,10 +67,8 @@ class Subjects:
         self.recorded = torch.from_numpy(cohort.recorded)
         self.labelled = torch.from_numpy(cohort.labelled)
         self.whole_visits = results == "after-visit"
-        known = availability == "known"
         #: What a policy may ask for: all that is open, or what is known to be there.
-        self.offered = self.recorded if known else torch.from_numpy(cohort.catalog.open_slots)
-        self.offered = self.offered.expand_as(self.recorded)
+        self.offered = torch.from_numpy(offered_slots(cohort, availability).copy())
 
     def pairs(self, index: NDArray[np.int64]) -> Pairs:
         """Every labelled prediction of these subjects."""

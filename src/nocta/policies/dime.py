@@ -199,7 +199,13 @@ class Dime(Method):
             raise ConfigError(f"stop is '{self.stop}'; use one of {', '.join(self._knobs)}.")
         if not isinstance(predictor, CrossFittedPredictor):
             predictor = fit_predictor(train, val, self.preset, seed, progress, quick=self.quick)
-        n_updates = self.n_updates or (300 if self.quick else 3000 if len(train) > 1000 else 1000)
+        if self.order not in ("time", "value"):
+            raise ConfigError(f"order is '{self.order}'; use 'time' or 'value'.")
+        n_updates = self.n_updates
+        if n_updates is None:
+            n_updates = 300 if self.quick else 3000 if len(train) > 1000 else 1000
+        if n_updates < 1:
+            raise ConfigError(f"n_updates is {n_updates}; use at least 1.")
         with torch.random.fork_rng():
             torch.manual_seed(seed)
             self.predictor_ = copy.deepcopy(predictor)  # joint training changes it
@@ -237,12 +243,14 @@ class Dime(Method):
         return [{"threshold": limit} for limit in knobs]
 
     def _highest_limit(self, val: Cohort) -> float:
-        """Above this limit nothing is ever acquired: everything begins with knowing nothing."""
+        """Above this limit nothing that costs is acquired: it begins with knowing nothing."""
         if self.stop == "confidence":
             return 1.0
         start = Environment(val, availability=self.availability).observe()
         ratios = self._policy_at(-np.inf).ratios(start)
-        return max(float(ratios.max(initial=0.0)), 1e-6)
+        # What is free has a ratio beyond all others and would leave no room for them.
+        costs = slot_prices(val.catalog, start.committed) > FREE
+        return max(float(ratios[costs].max(initial=0.0)), 1e-6)
 
     def policy(self, setting: dict[str, Any]) -> Policy:
         require_fitted(self, "value_")

@@ -299,7 +299,7 @@ class JointTraining:
     def _validation_loss(self, val: Cohort, n_looks: int = 8, max_subjects: int = 512) -> float:
         """Mean loss along greedy episodes until everything is acquired, at some depths."""
         self.value.eval()
-        some = val.subset(slice(0, max_subjects))
+        some = val.sample(max_subjects)
         episodes = Episodes(
             EncodedCohort(self.predictor.members[0].encoder_, some),
             some.catalog,

@@ -23,7 +23,8 @@ departs from the original:
   last visit. Labels drift with time, so that one would be judged by staleness alone.
 - **Softmax** over classes, trained by cross-entropy, where the original has one sigmoid per class.
 - **The drop rate is chosen on validation** (the released code looks at test subjects), and so are
-  the weights kept: by mean cost of a follow-up for AS, by that of the worst tenth for RAS.
+  the weights kept: by mean cost of a follow-up for AS, by that of the worst tenth (and a little
+  by that of everybody) for RAS.
 - **The critic judges the state in which an action is taken.** In the released code the advantage
   of a set of features subtracts the value of the state that already contains what it revealed.
 - **Exploration.** Probabilities are squeezed away from 0 and 1, not clipped, so that a gradient
@@ -31,7 +32,13 @@ departs from the original:
   visits on. Training begins with nearly everything acquired: from coins at one half the actor
   unlearns to acquire before it learns what is worth it. Learning rates are a tenth to a fifth of
   the released ones, at which it settles within a few steps on whatever comes first.
+- **From everybody to the tail.** RAS learns from everybody first; the pool shrinks to the worst
+  tenth over the first part of the training. From the tail alone it does not get away from
+  acquiring everything. With many subjects the tail is looked for in a sample.
 - **Few subjects in the tail** are followed several times in a batch, each time another draw.
+- **A recurrent unit** (`encoder="gru"`) encodes by default; `"cde"` is the published neural CDE,
+  with slots as its unit of time.
+- **The auxiliary policy** begins at the first slot, and AS chooses among one, two and four slots.
 - **Scales.** `lambda` is tried around (cost of everything) / (deficiency of acquiring nothing):
   the published values depend on the predictor they were used with, and are tried with
   `preset="paper"` only. The penalty of an empty visit counts in units of the dearest feature.
@@ -75,7 +82,6 @@ class _ActiveSensing(RetrainedMethod):
     """What RAS and AS share: the pretrained predictor, the prices, the scale of the knob."""
 
     knob = "prediction_weight"
-    knob_range = (1.0, 1e4)
     paper_grids: ClassVar[Mapping[str, tuple[float, ...]]] = {
         "synthetic": (5000.0, 7000.0, 9000.0),
         "adni": (50.0, 75.0, 100.0, 175.0),
@@ -96,7 +102,7 @@ class _ActiveSensing(RetrainedMethod):
         hidden: int = 64,
         drop_rate: float | None = None,
         empty_penalty: float = 10.0,
-        training: RasTraining | None = None,
+        options: RasTraining | Mapping[str, Any] | None = None,
     ) -> None:
         super().__init__(grid, quick)
         self.preset = preset
@@ -104,12 +110,18 @@ class _ActiveSensing(RetrainedMethod):
         self.hidden = hidden
         self.drop_rate = drop_rate
         self.empty_penalty = empty_penalty
-        self.training = training
+        self.options = options
+
+    @classmethod
+    def option_bundle(cls, preset: str) -> type[RasTraining]:
+        return RasTraining
 
     def search_space(self, trial: Trial) -> dict[str, Any]:
-        """Size, and what an empty visit is charged; the drop rate is chosen in any case."""
+        """Size and pace, and what an empty visit is charged; the drop rate is chosen anyway."""
         return {
             "hidden": trial.suggest_categorical("hidden", [32, 64, 128]),
+            "learning_rate": trial.suggest_float("learning_rate", 3e-3, 3e-2, log=True),
+            "entropy": trial.suggest_float("entropy", 0.01, 0.2, log=True),
             "empty_penalty": trial.suggest_float("empty_penalty", 0.3, 30.0, log=True),
         }
 
@@ -134,7 +146,10 @@ class _ActiveSensing(RetrainedMethod):
             progress=progress,
         )
         self.curves_ = {}
-        self._simulators = (Simulator(train, self.predictor_), Simulator(val, self.predictor_))
+        train_side, val_side = (
+            Simulator(cohort, self.predictor_, self.availability) for cohort in (train, val)
+        )
+        self._simulators = (train_side, val_side)
 
     def _first_values(self, train: Cohort) -> Sequence[float]:
         return super()._first_values(train) if self.preset == "paper" else ()
@@ -165,14 +180,21 @@ class _ActiveSensing(RetrainedMethod):
             intervals,
             prices,
             training,
+            tail_share=self._tail_share,
             hidden=self.hidden // 2,
             kind=self.encoder,
             seed=seed,
             progress=progress,
         )
 
+    @property
+    def _tail_share(self) -> float:
+        """Share of the follow-ups, the dearest, that is trained on."""
+        return 1.0
+
     def _training(self) -> RasTraining:
-        training = self.training or RasTraining()
+        given = self.options or RasTraining()
+        training = RasTraining(**given) if isinstance(given, Mapping) else given
         if self.quick:
             training = replace(training, rounds=4, steps_per_round=5, batch_size=64)
         return training
@@ -200,7 +222,7 @@ class Ras(_ActiveSensing):
             allows on its data sets.
         tail_share: Share of the follow-ups, the dearest, to train on.
         empty_penalty: Of a visit without acquisitions, in units of the dearest feature.
-        training: Length and pace; `tail_share` is set from here.
+        options: `RasTraining`, or some of its fields by name: length and pace.
 
     Example:
         >>> from nocta.testing import tiny_cohort
@@ -223,9 +245,9 @@ class Ras(_ActiveSensing):
         intervals: tuple[float, float] | None = None,
         tail_share: float = 0.1,
         empty_penalty: float = 10.0,
-        training: RasTraining | None = None,
+        options: RasTraining | Mapping[str, Any] | None = None,
     ) -> None:
-        super().__init__(grid, quick, preset, encoder, hidden, drop_rate, empty_penalty, training)
+        super().__init__(grid, quick, preset, encoder, hidden, drop_rate, empty_penalty, options)
         self.intervals = intervals
         self.tail_share = tail_share
 
@@ -234,10 +256,11 @@ class Ras(_ActiveSensing):
         tail_share = trial.suggest_float("tail_share", 0.05, 1.0, log=True)
         return {**super().search_space(trial), "tail_share": tail_share}
 
-    def _training(self) -> RasTraining:
+    @property
+    def _tail_share(self) -> float:
         if not 0 < self.tail_share <= 1:
-            raise ConfigError(f"tail_share is {self.tail_share}; use a number from 0 to 1.")
-        return replace(super()._training(), tail_share=self.tail_share)
+            raise ConfigError(f"tail_share is {self.tail_share}; use a number above 0, at most 1.")
+        return self.tail_share
 
     def _candidates(self, train: Cohort) -> list[Intervals]:
         shortest, longest = self.intervals or (
@@ -262,7 +285,7 @@ class As(_ActiveSensing):
         interval: Between two visits, in the unit of the cohort's slot times; by default the best
             on validation of one, two and four slots, at each prediction weight.
         empty_penalty: As in `Ras`.
-        training: Length and pace.
+        options: As in `Ras`.
     """
 
     name = "as"
@@ -277,9 +300,9 @@ class As(_ActiveSensing):
         drop_rate: float | None = None,
         interval: float | None = None,
         empty_penalty: float = 10.0,
-        training: RasTraining | None = None,
+        options: RasTraining | Mapping[str, Any] | None = None,
     ) -> None:
-        super().__init__(grid, quick, preset, encoder, hidden, drop_rate, empty_penalty, training)
+        super().__init__(grid, quick, preset, encoder, hidden, drop_rate, empty_penalty, options)
         self.interval = interval
 
     def _candidates(self, train: Cohort) -> list[Intervals]:

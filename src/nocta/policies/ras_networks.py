@@ -22,6 +22,7 @@ from nocta.policies.base import Decision, Observation, Policy
 from nocta.policies.fixed import first_affordable
 from nocta.predictors.cde import CdeEncoder
 from nocta.predictors.encoding import InputEncoder
+from nocta.predictors.gru import combine, input_half, state_half
 from nocta.predictors.neural import NeuralPredictor
 
 EncoderKind = Literal["gru", "cde"]
@@ -112,9 +113,11 @@ class GruEncoder(nn.Module):
     def advance(
         self, row: Tensor, carry: tuple[Tensor, ...] | None
     ) -> tuple[Tensor, tuple[Tensor, ...]]:
-        last = None if carry is None else carry[0]
-        out, last = self.cell(F.relu(self.embed(row))[:, None], last)
-        return out[:, 0], (last,)
+        # In two halves by hand: a call of the unit for one slot takes several times as long.
+        before = row.new_zeros(len(row), self.cell.hidden_size) if carry is None else carry[0]
+        from_input = input_half(self.cell, F.relu(self.embed(row)))
+        state = combine(from_input, state_half(self.cell, before), before)
+        return state, (state,)
 
 
 @dataclass(frozen=True)

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from nocta.cohort.cohort import Cohort
+from nocta.evaluation.rollout import Availability, offered_slots
 from nocta.policies.ras_networks import (
     Action,
     ActorCritic,
@@ -69,13 +70,22 @@ class Simulator:
     Args:
         cohort: Subjects to follow.
         predictor: Pretrained and frozen.
+        availability: Where it is "known" what will be missing, nobody asks for that.
     """
 
-    def __init__(self, cohort: Cohort, predictor: NeuralPredictor) -> None:
+    def __init__(
+        self,
+        cohort: Cohort,
+        predictor: NeuralPredictor,
+        availability: Availability = "on-arrival",
+    ) -> None:
         self.catalog = cohort.catalog
         self.predictor = predictor
         self.data = EncodedCohort(predictor.encoder_, cohort)
         self.open = torch.from_numpy(cohort.catalog.open_slots)
+        offered = offered_slots(cohort, availability)
+        #: What can be asked for, `(n, L + 1, M)`; nothing after the last slot.
+        self.offered = torch.from_numpy(np.pad(offered, ((0, 0), (0, 1), (0, 0))))
         self.landing = torch.from_numpy(landing_slots(cohort.catalog.open_slots))
         slots = np.arange(cohort.n_times)
         last = np.where(cohort.visits, slots, -1).max(axis=1, initial=-1)
@@ -104,16 +114,16 @@ class Simulator:
         chosen = torch.zeros(len(rows), n_times + 1, self.open.shape[1], dtype=torch.bool)
         share = torch.full((len(rows), n_times + 1), 0.5)
         mattered = torch.zeros_like(chosen)
-        closed = torch.cat([self.open, torch.zeros_like(self.open[:1])])
+        offered, everybody = self.offered[rows], torch.arange(len(rows))
         target = self.landing[torch.zeros(len(rows), dtype=torch.int64)]
         padded = before_first_visit(torch.cat([slots, frame], dim=2)[:, :1], self._encoder)
         state, carry = net.encoder.advance(padded[:, 0], None)
         wanted, share[:, 0] = _draw(net.act(state, floor), generator)
-        chosen[:, 0], mattered[:, 0] = wanted, closed[target]
+        chosen[:, 0], mattered[:, 0] = wanted, offered[everybody, target]
         for k in range(n_times):
             here = target == k
             visited[:, k] = here
-            requested[:, k] = here[:, None] & wanted & self.open[k]
+            requested[:, k] = here[:, None] & wanted & offered[:, k]
             row = slots[:, k] * requested[:, k, self.data.owner]
             state, carry = net.encoder.advance(torch.cat([row, frame[:, k]], dim=1), carry)
             drawn, wait = _draw(net.act(state, floor), generator)
@@ -121,7 +131,7 @@ class Simulator:
             target = torch.where(here, self.landing[torch.from_numpy(due)], target)
             wanted = torch.where(here[:, None], drawn, wanted)
             chosen[:, k + 1], share[:, k + 1] = drawn, wait
-            mattered[:, k + 1] = here[:, None] & closed[target]
+            mattered[:, k + 1] = here[:, None] & offered[everybody, target]
         return Episodes(requested, visited, chosen, share, mattered)
 
     def stage_costs(self, index: NDArray[np.int64], episodes: Episodes, prices: Prices) -> Tensor:
@@ -142,18 +152,18 @@ class Simulator:
 
     def totals(
         self,
+        index: NDArray[np.int64],
         net: ActorCritic,
         intervals: Intervals,
         prices: Prices,
         generator: torch.Generator | None = None,
         floor: float = 0.0,
     ) -> Tensor:
-        """What the follow-up of every subject costs in all, `(n,)`."""
-        pieces = np.array_split(np.arange(len(self)), math.ceil(len(self) / _CHUNK))
+        """What the follow-up of each subject at `index` costs in all."""
         found = []
-        for index in pieces:
-            episodes = self.follow(net, intervals, index, generator, floor)
-            found.append(self.stage_costs(index, episodes, prices).sum(dim=1))
+        for some in np.array_split(index, math.ceil(len(index) / _CHUNK)):
+            episodes = self.follow(net, intervals, some, generator, floor)
+            found.append(self.stage_costs(some, episodes, prices).sum(dim=1))
         return torch.cat(found)
 
     def deficiency_of_nothing(self) -> float:

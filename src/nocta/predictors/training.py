@@ -40,6 +40,14 @@ class TrainingConfig:
     check_every: int = 4
     most_per_epoch: int = 50_000
 
+    def n_batches(self, n_train: int) -> int:
+        """Steps of one epoch."""
+        return max(1, round(min(n_train, self.most_per_epoch) / self.batch_size))
+
+    def n_steps(self, n_train: int) -> int:
+        """Steps in all, if training is not stopped early."""
+        return self.epochs * self.n_batches(n_train)
+
 
 @dataclass(frozen=True)
 class TrainingLog:
@@ -83,14 +91,13 @@ def train(
         progress: Show the bar.
         on_epoch: Called with epoch and validation loss at every check.
     """
-    n_batches = max(1, round(min(n_train, config.most_per_epoch) / config.batch_size))
     optimizer = torch.optim.AdamW(
         module.parameters(), lr=config.learning_rate, weight_decay=config.weight_decay
     )
     scheduler = None
     if config.schedule == "one-cycle":
         scheduler = torch.optim.lr_scheduler.OneCycleLR(
-            optimizer, config.learning_rate, total_steps=config.epochs * n_batches + 1
+            optimizer, config.learning_rate, total_steps=config.n_steps(n_train) + 1
         )
     best, best_epoch, best_weights = np.inf, 0, copy.deepcopy(module.state_dict())
     checks: list[tuple[int, float]] = []
