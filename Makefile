@@ -9,7 +9,7 @@ export OMP_NUM_THREADS ?= 1
 # The results of record; `make -k results` goes on past a part that fails.
 ABLATIONS := table-embedding table-candidates table-neighbors table-kappa table-beta table-gamma
 RESULTS := results-synthetic results-synthetic-paper results-pbc-event results-pbc-stage \
-	results-physionet2012 results-full-history results-variants results-ablations results-paper
+	results-physionet2012 results-full-history results-ras-fidelity results-variants results-ablations results-paper
 
 .PHONY: install demo test test-slow bench bench-quick lint types format clean results $(RESULTS)
 
@@ -53,14 +53,19 @@ results-synthetic-paper: install
 	  --cost-weights 0.57,0.42,0.34,0.23 --out results/synthetic-paper
 
 results-pbc-event: install
-	$(BIN)/nocta compare pbc-event --methods nocta-amortized,$(REFERENCES) --seeds 10 --out results/pbc-event
+	$(BIN)/nocta compare pbc-event --methods nocta-amortized,$(REFERENCES),dime,asac --seeds 10 --out results/pbc-event
+	$(BIN)/nocta compare pbc-event --methods nocta-amortized,difa --seeds 5 --out results/pbc-event-difa
 
 results-pbc-stage: install
-	$(BIN)/nocta compare pbc-stage --methods nocta-amortized,$(REFERENCES) --seeds 10 --out results/pbc-stage
+	$(BIN)/nocta compare pbc-stage --methods nocta-amortized,$(REFERENCES),dime,asac --seeds 10 --out results/pbc-stage
+	$(BIN)/nocta compare pbc-stage --methods nocta-amortized,difa --seeds 4 --out results/pbc-stage-difa
 
 # Its files have to be there: docs/how-to/public-data.md.
 results-physionet2012: install
 	$(BIN)/nocta compare physionet2012 --methods nocta-amortized,$(REFERENCES) --seeds 5 --out results/physionet2012
+
+results-ras-fidelity: install
+	$(BIN)/python benchmarks/ras_fidelity.py --seeds 1 --methods ras
 
 results-full-history: install
 	$(BIN)/python benchmarks/full_history.py pbc-event pbc-stage --seeds 10
