@@ -47,6 +47,38 @@ def test_wrong_options_are_refused_before_a_fit(options: dict[str, Any], message
         make_method("nocta-contrastive", options)
 
 
+@pytest.mark.parametrize(
+    ("name", "options", "message"),
+    [
+        ("dime", {"order": "values"}, "order is 'values'"),
+        ("dime", {"stop": "never"}, "stop is 'never'"),
+        ("dime", {"hidden": 0}, "hidden is 0"),
+        ("dime", {"epsilon": 7}, "epsilon is 7"),
+        ("asac", {"gradient": "reinforce"}, "gradient is 'reinforce'"),
+        ("asac", {"hidden": -4}, "hidden is -4"),
+        ("ras", {"encoder": "lstm"}, "encoder is 'lstm'"),
+        ("ras", {"learning_rate": "abc"}, "learning_rate is 'abc'"),
+        ("as", {"hidden": 0.5}, "hidden is 0.5"),
+        ("difa", {"hidden": 6.5}, "hidden is 6.5"),
+        ("difa", {"grid": [-1]}, "grid is"),
+    ],
+)
+def test_impossible_values_of_baselines_are_refused_before_a_fit(
+    name: str, options: dict[str, Any], message: str
+) -> None:
+    with pytest.raises(ConfigError, match=message):
+        make_method(name, options)
+
+
+@pytest.mark.parametrize(
+    ("name", "options"), [("ras", {"rounds": 40}), ("difa", {"epochs": 9, "dropouts": (0.1, 0.2)})]
+)
+def test_a_rehearsal_keeps_what_is_given(name: str, options: dict[str, Any]) -> None:
+    method: Any = make_method(name, options, quick=True)
+    used = method._training() if name == "ras" else method._read_options()
+    assert {option: getattr(used, option) for option in options} == options
+
+
 def test_defaults_are_those_of_constructor_and_preset() -> None:
     assert option_defaults("fake-honest")["n_visits"] == 2
     found = option_defaults("nocta-amortized")

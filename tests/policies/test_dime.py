@@ -214,7 +214,7 @@ def test_before_the_first_visit_is_as_at_it_with_nothing_known(clinic: Parts) ->
 
 def test_known_absences_are_never_asked_for(clinic: Parts, predictor: CrossFittedPredictor) -> None:
     method = fitted(clinic, predictor, stop="budget")
-    done = rollout(method.policy({}), clinic[2], availability="known")
+    done = rollout(method.policy({"budget": 1e9}), clinic[2], availability="known")
     assert not done.history.unavailable.any()
 
 
@@ -251,3 +251,19 @@ def test_what_is_free_does_not_hide_the_rest_of_the_frontier() -> None:
 def test_an_unknown_order_is_named(clinic: Parts, predictor: CrossFittedPredictor) -> None:
     with pytest.raises(ConfigError, match="order is 'foo'"):
         fitted(clinic, predictor, order="foo")
+
+
+def test_a_budget_is_kept_without_the_help_of_the_environment(
+    clinic: Parts, predictor: CrossFittedPredictor
+) -> None:
+    method = fitted(clinic, predictor, stop="budget")
+    done = rollout(method.policy({"budget": 5.0}), clinic[2])
+    assert 0 < done.costs.max() <= 5.0
+
+
+@pytest.mark.parametrize("setting", [{}, {"treshold": 0.1}, {"budget": 1.0}])
+def test_a_setting_of_something_else_is_refused(
+    setting: dict[str, float], clinic: Parts, predictor: CrossFittedPredictor
+) -> None:
+    with pytest.raises(ConfigError, match="A setting of method 'dime' is"):
+        fitted(clinic, predictor).policy(setting)

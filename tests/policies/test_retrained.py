@@ -103,3 +103,39 @@ def test_costs_are_found_under_the_rule_of_the_comparison(
     method.availability = availability
     method.fit(*parts, seed=0)
     assert set(_Curious.told) == {availability == "known"}
+
+
+class Narrow(Fake):
+    """Its range of knob values holds a small part of the trade-off only."""
+
+    knob_buys = True
+    paper_grids: ClassVar = {}
+
+
+@pytest.mark.parametrize(("low", "high", "reached"), [(0.2, 0.25, 1.0), (0.8, 1.0, 0.2)])
+def test_the_range_is_left_where_costs_lie_beyond_it(
+    low: float, high: float, reached: float, parts: list[Cohort], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Narrow, "knob_range", (low, high))
+    method = Narrow().fit(*parts, seed=0)
+    assert any(value == pytest.approx(reached) for value in method.costs_)
+    assert len(method.costs_) <= N_FITS
+
+
+@pytest.mark.parametrize("setting", [{}, {"knb": 0.3}, {"probability": 0.3, "other": 1}])
+def test_a_setting_of_something_else_is_refused(
+    setting: dict[str, float], parts: list[Cohort]
+) -> None:
+    method = Fake(grid=[0.3]).fit(*parts, seed=0)
+    with pytest.raises(ConfigError, match="A setting of method 'fake' is"):
+        method.policy(setting)
+
+
+@pytest.mark.parametrize("grid", [[], [-1.0], ["a"]])
+def test_impossible_grids_are_refused(grid: list[float]) -> None:
+    with pytest.raises(ConfigError, match="grid is"):
+        Fake(grid=grid).check_options()
+
+
+def test_a_single_value_is_a_grid(parts: list[Cohort]) -> None:
+    assert list(Fake(grid=0.3).fit(*parts, seed=0).costs_) == [0.3]  # type: ignore[arg-type]

@@ -60,6 +60,7 @@ COMMANDS: dict[str, LazyCommand] = {
     "compare": LazyCommand(
         "nocta.cli.compare:compare", "Compare methods over seeds and their whole trade-off."
     ),
+    "methods": LazyCommand("nocta.cli.methods:methods", "List the methods, or the options of one."),
     "reproduce": LazyCommand(
         "nocta.cli.reproduce:reproduce", "Reproduce a table or figure of the paper."
     ),

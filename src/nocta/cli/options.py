@@ -45,7 +45,7 @@ def parse_method_options(pairs: Sequence[str], methods: Sequence[str]) -> dict[s
         if not dot or not option:
             raise ConfigError(
                 f"'{name}' names no method; write METHOD.OPTION=VALUE, such as "
-                f"{methods[0]}.{name}=..."
+                f"{methods[0]}.{'OPTION' if name in methods else name}=..."
             )
         if method not in methods:
             hint = did_you_mean(method, methods)

@@ -59,7 +59,9 @@ def make_method(
     if bundle is not None and (inside or outside.get(BUNDLE)):
         outside[BUNDLE] = {**(outside.get(BUNDLE) or {}), **inside}
         _check_bundle(name, bundle, outside[BUNDLE])
-    return cls(**outside)
+    method = cls(**outside)
+    method.check_options()
+    return method
 
 
 def _check_bundle(name: str, bundle: type[Any], values: Mapping[str, Any]) -> None:

@@ -18,7 +18,8 @@ the original:
   it is high; straight through, costs follow `mu` smoothly.
 - The weight of the cost rises to `mu` over the first part of training, for the same reason.
 - `mu` weighs the cost of one subject, fees included; in the released code it weighs the sum over
-  the training set, so the paper's values mean nothing here. Values are found on validation.
+  the training set, so the paper's values mean nothing here. Values are found on validation, around
+  what everything gains over nothing, per cost of everything.
 - `predictor="shared"` (the NOCTA paper's setting) acquires for the predictor all methods are given,
   adapted to the gates; `"lstm"` (the original's) trains one of its own together with the selector
   and fits a fresh one to the gates.
@@ -150,11 +151,20 @@ class Asac(RetrainedMethod):
             out["entropy"] = trial.suggest_float("entropy", 0.001, 0.1, log=True)
         return out
 
+    def check_options(self) -> None:
+        super().check_options()
+        _require_one_of("predictor", self.predictor, ("shared", "lstm"))
+        _require_one_of("gradient", self.gradient, ("straight-through", "policy"))
+        for name in ("hidden", "epochs"):
+            value = getattr(self, name)
+            if value is not None and (not isinstance(value, int) or value < 1):
+                raise ConfigError(f"{name} is {value!r}; use a whole number of at least 1.")
+        if not self.entropy >= 0:
+            raise ConfigError(f"entropy is {self.entropy}; use a number of at least 0.")
+
     def _prepare(
         self, train: Cohort, val: Cohort, seed: int, predictor: Predictor | None, progress: bool
     ) -> None:
-        _require_one_of("predictor", self.predictor, ("shared", "lstm"))
-        _require_one_of("gradient", self.gradient, ("straight-through", "policy"))
         if self.predictor == "lstm":
             first = self._lstm(train, seed).fit(train, val, progress=progress)
             predictor = CrossFittedPredictor([first], np.zeros(len(train), dtype=np.int64))

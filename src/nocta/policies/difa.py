@@ -17,7 +17,8 @@ from the source, and what it and the paper leave open:
   `cost_weight` times what is charged: one training run per cost weight. The policy gives every
   state a probability of stopping, and the loss is its exact expectation over when an episode
   stops. As one more pick of the Gumbel-softmax, stopping took over: costs are linear in a pick,
-  gains are not, and their slope where a slot is known already understates them.
+  gains are not: the slope of the loss at a slot that is already acquired is smaller than what it
+  gained when it was acquired.
 - **Visits.** By default a visit's results come back when it is over. The state then holds
   imputations of what is pending and flags for it, ending the visit is one more pick of the
   Gumbel-softmax, and stopping is decided between visits. Under `results="at-once"` each result is
@@ -45,7 +46,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import numpy as np
@@ -59,7 +60,7 @@ from nocta.plans.sample import random_requests
 from nocta.policies.base import Policy
 from nocta.policies.difa_episodes import Subjects
 from nocta.policies.difa_model import DifaModel, DifaNetworks, DifaPolicy
-from nocta.policies.method import Trial, cost_of_everything
+from nocta.policies.method import Trial, cost_of_everything, read_bundle
 from nocta.policies.retrained import RetrainedMethod
 from nocta.predictors.base import Predictor
 from nocta.predictors.encoding import InputEncoder
@@ -109,8 +110,9 @@ class DifaOptions:
 
     def __post_init__(self) -> None:
         for name in ("hidden", "epochs"):
-            if getattr(self, name) < 1:
-                raise ConfigError(f"{name} is {getattr(self, name)}; use at least 1.")
+            value = getattr(self, name)
+            if not isinstance(value, int) or value < 1:
+                raise ConfigError(f"{name} is {value!r}; use a whole number of at least 1.")
         if self.max_acquisitions is not None and self.max_acquisitions < 1:
             raise ConfigError(f"max_acquisitions is {self.max_acquisitions}; use at least 1.")
         if not self.dropouts or not all(0 <= rate < 1 for rate in self.dropouts):
@@ -166,12 +168,22 @@ class Difa(RetrainedMethod):
         scale = max(entropy, 0.1) / max(cost_of_everything(train), 1e-9)
         return 0.03 * scale, 2.0 * scale
 
+    def check_options(self) -> None:
+        super().check_options()
+        self._read_options()
+
+    def _read_options(self) -> DifaOptions:
+        """The options as given; in a rehearsal those that are not given are shorter."""
+        if isinstance(self.options, DifaOptions):
+            return _shortened(self.options) if self.quick else self.options
+        usual = _shortened(DifaOptions()) if self.quick else DifaOptions()
+        shown = {field.name: getattr(usual, field.name) for field in fields(usual)}
+        return read_bundle(DifaOptions, {**shown, **(self.options or {})})
+
     def _prepare(
         self, train: Cohort, val: Cohort, seed: int, predictor: Predictor | None, progress: bool
     ) -> None:
-        given = self.options or DifaOptions()
-        options = DifaOptions(**given) if isinstance(given, Mapping) else given
-        self._options = _shortened(options) if self.quick else options
+        self._options = self._read_options()
         most = self._options.max_acquisitions
         self._most_acquisitions = int(train.catalog.open_slots.sum()) if most is None else most
         self._imputer = Vaeac(self._options.hidden, training=self._options.imputer, seed=seed)

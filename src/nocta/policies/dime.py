@@ -21,7 +21,10 @@ are causal, so earlier ones cannot change). Where this departs from the original
 - `order="time"`, the default: of all slots worth their price, those of the earliest visit come
   first. Published, the best slot comes first wherever it is (`order="value"`); over time that
   closes the visits before it, and what is left is a fraction of what could have been acquired.
-  Episodes of training then stand for thresholds of every height.
+  In training, each episode then has a threshold of its own: how large a share of the open slots it
+  may acquire from.
+- The loss before an acquisition is kept from the step before, so a drop also holds what one step
+  of training changed.
 - Prices include the fees that are still due, and a slot the budget does not allow is passed over.
 - Random acquisitions go to any open slot in the beginning and vanish linearly; the weights kept
   are those with the lowest loss on validation, averaged along the episodes.
@@ -37,6 +40,7 @@ order a visit as a whole cannot do that, nor does their optimum bound one that d
 from __future__ import annotations
 
 import copy
+from dataclasses import replace
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
@@ -55,7 +59,14 @@ from nocta.policies.dime_training import (
     ValueNet,
     earliest,
 )
-from nocta.policies.method import Method, Trial, cost_targets, require_fitted, spread_knob
+from nocta.policies.method import (
+    Method,
+    Trial,
+    cost_targets,
+    knob_value,
+    require_fitted,
+    spread_knob,
+)
 from nocta.policies.one_at_a_time import acquire_slot, affordable_slots, slot_prices
 from nocta.predictors.base import Predictor
 from nocta.predictors.cross_fitted import CrossFittedPredictor
@@ -74,6 +85,7 @@ class DimePolicy(Policy):
             predictor's mean doubt over the times to come is at most `limit`. `"budget"`: only
             when nothing is affordable any more.
         limit: See `stop`.
+        budget: Of one subject, where `stop="budget"`.
         order: `"value"`: the best slot first, wherever it is. `"time"`: of the slots above the
             threshold, those of the earliest visit first.
     """
@@ -87,14 +99,19 @@ class DimePolicy(Policy):
         stop: Stop,
         limit: float,
         order: Order = "value",
+        budget: float = np.inf,
     ) -> None:
         self.predictor: CrossFittedPredictor = predictor
+        self.budget = budget
         self.value = value
         self.stop = stop
         self.limit = limit
         self.order = order
 
     def decide(self, observation: Observation) -> Decision:
+        spent = observation.catalog.cost_of(observation.committed)
+        left = np.minimum(observation.remaining, self.budget - spent)
+        observation = replace(observation, remaining=left)
         ratios = self.ratios(observation)
         best = ratios.max(axis=(1, 2))
         score = np.where(np.isneginf(best), best, self._score(observation, best))
@@ -186,6 +203,17 @@ class Dime(Method):
             out["hidden"] = trial.suggest_categorical("hidden", [64, 128, 256])
         return out
 
+    def check_options(self) -> None:
+        if self.stop not in self._knobs:
+            raise ConfigError(f"stop is '{self.stop}'; use one of {', '.join(self._knobs)}.")
+        if self.order not in ("time", "value"):
+            raise ConfigError(f"order is '{self.order}'; use 'time' or 'value'.")
+        for name, value in (("hidden", self.hidden), ("n_updates", self.n_updates)):
+            if value is not None and (not isinstance(value, int) or value < 1):
+                raise ConfigError(f"{name} is {value!r}; use a whole number of at least 1.")
+        if not 0 <= self.epsilon <= 1:
+            raise ConfigError(f"epsilon is {self.epsilon}; use a share from 0 to 1.")
+
     def fit(
         self,
         train: Cohort,
@@ -195,17 +223,12 @@ class Dime(Method):
         predictor: Predictor | None = None,
         progress: bool = False,
     ) -> Self:
-        if self.stop not in self._knobs:
-            raise ConfigError(f"stop is '{self.stop}'; use one of {', '.join(self._knobs)}.")
+        self.check_options()
         if not isinstance(predictor, CrossFittedPredictor):
             predictor = fit_predictor(train, val, self.preset, seed, progress, quick=self.quick)
-        if self.order not in ("time", "value"):
-            raise ConfigError(f"order is '{self.order}'; use 'time' or 'value'.")
         n_updates = self.n_updates
         if n_updates is None:
             n_updates = 300 if self.quick else 3000 if len(train) > 1000 else 1000
-        if n_updates < 1:
-            raise ConfigError(f"n_updates is {n_updates}; use at least 1.")
         with torch.random.fork_rng():
             torch.manual_seed(seed)
             self.predictor_ = copy.deepcopy(predictor)  # joint training changes it
@@ -254,12 +277,10 @@ class Dime(Method):
 
     def policy(self, setting: dict[str, Any]) -> Policy:
         require_fitted(self, "value_")
-        limit = -np.inf
-        if "threshold" in setting:
-            limit = float(setting["threshold"])
-        elif "confidence" in setting:
-            limit = 1 - float(setting["confidence"])
-        return self._policy_at(limit)
+        value = knob_value(self, setting, self.stop)
+        if self.stop == "budget":
+            return self._policy_at(-np.inf, budget=value)
+        return self._policy_at(value if self.stop == "threshold" else 1 - value)
 
-    def _policy_at(self, limit: float) -> DimePolicy:
-        return DimePolicy(self.predictor_, self.value_, self.stop, limit, self.order)
+    def _policy_at(self, limit: float, budget: float = np.inf) -> DimePolicy:
+        return DimePolicy(self.predictor_, self.value_, self.stop, limit, self.order, budget)

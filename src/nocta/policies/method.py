@@ -8,21 +8,25 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self
+from dataclasses import fields
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from nocta.cohort.cohort import Cohort
-from nocta.exceptions import ConfigError, NotFittedError
+from nocta.exceptions import ConfigError, NotFittedError, did_you_mean
 from nocta.policies.base import Policy
 from nocta.predictors.base import Predictor
 
 if TYPE_CHECKING:  # the environment imports this package
     from nocta.evaluation.rollout import Availability, Results
 
+B = TypeVar("B")
 #: Operating points are spread over this share of the cost of acquiring everything.
 COST_SHARE = (0.05, 0.90)
+#: How often a range of knob values may be stretched on either side.
+_MOST_STRETCHES = 3
 
 
 class Trial(Protocol):
@@ -106,6 +110,10 @@ class Method(ABC):
         """
         return {}
 
+    def check_options(self) -> None:
+        """Raise `ConfigError` where an option cannot work; called before anything is run."""
+        return None
+
     @classmethod
     def option_bundle(cls, preset: str) -> type[Any] | None:
         """A dataclass whose fields are options too, handed to the constructor as `options`.
@@ -116,6 +124,22 @@ class Method(ABC):
             preset: Different presets may have different options.
         """
         return None
+
+
+def read_bundle(bundle: type[B], values: Mapping[str, Any]) -> B:
+    """A bundle of options from names and values; unknown names and wrong kinds are reported."""
+    known = [f.name for f in fields(bundle)]  # type: ignore[arg-type]
+    for name in values:
+        if name not in known:
+            raise ConfigError(
+                f"There is no option '{name}'.{did_you_mean(name, known)} Known: "
+                f"{', '.join(known)}."
+            )
+    try:
+        return bundle(**values)
+    except TypeError as error:
+        shown = ", ".join(f"{k} = {v!r}" for k, v in values.items())
+        raise ConfigError(f"{shown} cannot be used: {error}.") from None
 
 
 def require_predictor(method: Method, predictor: Predictor | None) -> Predictor:
@@ -131,7 +155,9 @@ def require_predictor(method: Method, predictor: Predictor | None) -> Predictor:
 def require_fitted(method: Method, attribute: str) -> None:
     """Raise `NotFittedError` where `fit` has not been called."""
     if not hasattr(method, attribute):
-        raise NotFittedError(f"Method '{method.name}' is not fitted yet; call fit(train, val).")
+        raise NotFittedError(
+            f"Method '{method.name}' is not fitted yet; call fit(train, val, seed=0)."
+        )
 
 
 def cost_of_everything(cohort: Cohort) -> float:
@@ -161,6 +187,19 @@ def nearest_to_targets(
     return np.asarray(unique[np.argsort(np.asarray(costs)[unique], kind="stable")])
 
 
+def knob_value(method: Method, setting: Mapping[str, Any], knob: str) -> float:
+    """The value of the knob in a setting, which may hold a hard budget beside it.
+
+    Raises:
+        ConfigError: The setting is not one of this method.
+    """
+    if knob not in setting or set(setting) - {knob, "budget"}:
+        raise ConfigError(
+            f"A setting of method '{method.name}' is {{'{knob}': number}}; got {dict(setting)}."
+        )
+    return float(setting[knob])
+
+
 def spread_knob(
     cost_at: Callable[[float], float],
     knob_range: tuple[float, float],
@@ -170,6 +209,7 @@ def spread_knob(
     tolerance: float = 0.02,
     n_coarse: int = 7,
     known: Mapping[float, float] | None = None,
+    stretch: float | None = None,
 ) -> list[float]:
     """Values of a positive knob whose costs lie closest to `targets`, cheapest first.
 
@@ -185,6 +225,9 @@ def spread_knob(
         tolerance: Good enough, as a share of the largest target.
         n_coarse: Size of the coarse grid.
         known: Costs of knob values that were evaluated before; they count as evaluations.
+        stretch: Where targets lie beyond all costs seen, look beyond the range too, by this factor
+            at a time: above 1 where a larger knob costs more, below 1 where it costs less. By
+            default the range is never left.
 
     Example:
         >>> knobs = spread_knob(lambda w: 10 / (1 + w), (0.01, 100.0), np.array([2.0, 5.0, 8.0]))
@@ -199,13 +242,34 @@ def spread_knob(
         seen[float(np.exp(x))] = float(cost_at(float(np.exp(x))))
     logs, costs = [float(np.log(value)) for value in seen], list(seen.values())
     close_enough = tolerance * float(np.max(targets))
+    room = _MOST_STRETCHES * abs(float(np.log(stretch or 1.0))) + 1e-9
+    low_end, high_end = float(np.log(low)) - room, float(np.log(high)) + room
     while len(logs) < n_evaluations:
         proposal = _next_knob(np.array(logs), np.array(costs), targets, close_enough)
+        if proposal is None and stretch is not None:
+            proposal = _beyond(logs, costs, targets, close_enough, float(np.log(stretch)))
+            if proposal is not None and not low_end <= proposal <= high_end:
+                proposal = None
         if proposal is None:
             break
         logs.append(proposal)
         costs.append(float(cost_at(float(np.exp(proposal)))))
     return [float(np.exp(logs[i])) for i in nearest_to_targets(np.array(costs), targets)]
+
+
+def _beyond(
+    logs: list[float],
+    costs: list[float],
+    targets: NDArray[np.float64],
+    close_enough: float,
+    step: float,
+) -> float | None:
+    """One step beyond the knobs seen, towards the target farthest outside the costs seen."""
+    dearer, cheaper = float(np.max(targets)) - max(costs), min(costs) - float(np.min(targets))
+    if max(dearer, cheaper) <= close_enough:
+        return None
+    towards = step if dearer >= cheaper else -step
+    return (max(logs) if towards > 0 else min(logs)) + towards
 
 
 def _next_knob(

@@ -5,9 +5,11 @@ pressure" (NeurIPS 2023). An actor sees what was acquired so far and draws a set
 the next visit, each by a coin of its own, and the interval until then, from a Beta distribution.
 A follow-up costs the acquisitions, plus `lambda` times the *prediction deficiency* (how far the
 prediction is from the one with everything acquired, by the Jensen-Shannon divergence), plus a
-penalty for visits at which nothing is acquired. Actor and critic are trained on simulated
-follow-ups of the training subjects; RAS on the worst tenth of them only, found anew again and
-again, which makes it averse to risk. AS is the same with a fixed interval and on everybody.
+penalty for visits at which nothing is acquired. `lambda` is the knob, `prediction_weight`. The
+predictor comes first, trained under an auxiliary policy that visits at random and drops each
+feature with a given rate. Actor and critic are then trained on simulated follow-ups of the training
+subjects; RAS in the end on the worst tenth of them only, found anew again and again, which makes
+it averse to risk. AS is the same with a fixed interval and on everybody.
 
 The parts: `ras_pretraining` (the predictor), `ras_networks` (encoder, actor, critic, and how they
 decide), `ras_simulation` (follow-ups and their costs), `ras_training` (actor-critic). Where this
@@ -60,7 +62,7 @@ from numpy.typing import NDArray
 from nocta.cohort.cohort import Cohort
 from nocta.exceptions import ConfigError, did_you_mean
 from nocta.policies.base import Policy
-from nocta.policies.method import Trial, cost_of_everything
+from nocta.policies.method import Trial, cost_of_everything, read_bundle
 from nocta.policies.ras_networks import ActorCritic, EncoderKind, Intervals, SensingPolicy
 from nocta.policies.ras_pretraining import DROP_RATES, pretrain
 from nocta.policies.ras_simulation import Prices, Simulator
@@ -82,6 +84,7 @@ class _ActiveSensing(RetrainedMethod):
     """What RAS and AS share: the pretrained predictor, the prices, the scale of the knob."""
 
     knob = "prediction_weight"
+    knob_buys = True
     paper_grids: ClassVar[Mapping[str, tuple[float, ...]]] = {
         "synthetic": (5000.0, 7000.0, 9000.0),
         "adni": (50.0, 75.0, 100.0, 175.0),
@@ -125,14 +128,20 @@ class _ActiveSensing(RetrainedMethod):
             "empty_penalty": trial.suggest_float("empty_penalty", 0.3, 30.0, log=True),
         }
 
-    def _prepare(
-        self, train: Cohort, val: Cohort, seed: int, predictor: Predictor | None, progress: bool
-    ) -> None:
+    def check_options(self) -> None:
+        super().check_options()
         if self.encoder not in ("gru", "cde"):
             hint = did_you_mean(self.encoder, ("gru", "cde"))
             raise ConfigError(f"encoder is '{self.encoder}'; use 'gru' or 'cde'.{hint}")
         if self.drop_rate is not None and not 0 <= self.drop_rate < 1:
             raise ConfigError(f"drop_rate is {self.drop_rate}; use a number from 0 to below 1.")
+        if not isinstance(self.hidden, int) or self.hidden < 2:
+            raise ConfigError(f"hidden is {self.hidden}; use a whole number of at least 2.")
+        self._training()
+
+    def _prepare(
+        self, train: Cohort, val: Cohort, seed: int, predictor: Predictor | None, progress: bool
+    ) -> None:
         self.slot_times_ = _slot_times(train)
         self.predictor_, self.drop_rate_ = pretrain(
             train,
@@ -193,11 +202,10 @@ class _ActiveSensing(RetrainedMethod):
         return 1.0
 
     def _training(self) -> RasTraining:
-        given = self.options or RasTraining()
-        training = RasTraining(**given) if isinstance(given, Mapping) else given
-        if self.quick:
-            training = replace(training, rounds=4, steps_per_round=5, batch_size=64)
-        return training
+        if isinstance(self.options, RasTraining):
+            return self.options
+        short = {"rounds": 4, "steps_per_round": 5, "batch_size": 64} if self.quick else {}
+        return read_bundle(RasTraining, {**short, **(self.options or {})})
 
     @abstractmethod
     def _candidates(self, train: Cohort) -> list[Intervals]:

@@ -58,10 +58,12 @@ class RasTraining:
 
     def __post_init__(self) -> None:
         for name in ("rounds", "steps_per_round", "batch_size"):
-            if getattr(self, name) < 1:
-                raise ConfigError(f"{name} is {getattr(self, name)}; use at least 1.")
-        if self.learning_rate <= 0:
-            raise ConfigError(f"learning_rate is {self.learning_rate}; use a positive number.")
+            value = getattr(self, name)
+            if not isinstance(value, int) or value < 1:
+                raise ConfigError(f"{name} is {value!r}; use a whole number of at least 1.")
+        rate = self.learning_rate
+        if not isinstance(rate, int | float) or rate <= 0:
+            raise ConfigError(f"learning_rate is {rate!r}; use a positive number.")
         if not 0 <= self.exploration < 0.5:
             raise ConfigError(f"exploration is {self.exploration}; use 0 to below 0.5.")
 

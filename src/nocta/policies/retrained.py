@@ -21,6 +21,7 @@ from nocta.policies.base import Policy
 from nocta.policies.method import (
     Method,
     cost_targets,
+    knob_value,
     nearest_to_targets,
     require_fitted,
     spread_knob,
@@ -45,6 +46,8 @@ class RetrainedMethod(Method):
     knob: ClassVar[str]
     #: Smallest and largest knob value worth trying, in the method's own scale.
     knob_range: ClassVar[tuple[float, float]]
+    #: Whether a larger value acquires more.
+    knob_buys: ClassVar[bool] = False
     #: The paper's values by data set.
     paper_grids: ClassVar[Mapping[str, tuple[float, ...]]] = {}
 
@@ -64,6 +67,7 @@ class RetrainedMethod(Method):
         predictor: Predictor | None = None,
         progress: bool = False,
     ) -> Self:
+        self.check_options()
         self.policies_, self.costs_ = {}, {}
         self._prepare(train, val, seed, predictor, progress)
 
@@ -91,8 +95,13 @@ class RetrainedMethod(Method):
             n_evaluations=n_fits,
             n_coarse=3,
             known=self.costs_,
+            stretch=4.0 if self.knob_buys else 0.25,
         )
         return self
+
+    def check_options(self) -> None:
+        if self.grid is not None:
+            _checked(self.grid)
 
     def settings(self, val: Cohort, n_points: int) -> list[dict[str, Any]]:
         require_fitted(self, "policies_")
@@ -107,7 +116,7 @@ class RetrainedMethod(Method):
 
     def policy(self, setting: dict[str, Any]) -> Policy:
         require_fitted(self, "policies_")
-        value = float(setting[self.knob])
+        value = knob_value(self, setting, self.knob)
         if value not in self.policies_:
             trained = ", ".join(f"{v:g}" for v in sorted(self.policies_))
             raise ConfigError(
@@ -135,7 +144,10 @@ class RetrainedMethod(Method):
 
 
 def _checked(grid: Sequence[float]) -> list[float]:
-    values = [float(value) for value in grid]
+    try:
+        values = [float(value) for value in np.atleast_1d(np.asarray(grid, dtype=float))]
+    except (TypeError, ValueError):
+        values = []
     if not values or not all(np.isfinite(v) and v >= 0 for v in values):
-        raise ConfigError(f"grid is {list(grid)}; give at least one number, none of them negative.")
+        raise ConfigError(f"grid is {grid}; give at least one number, none of them negative.")
     return values

@@ -1,0 +1,94 @@
+"""`nocta methods`: what can be compared, and the options of one method."""
+
+from __future__ import annotations
+
+import inspect
+import re
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+    from nocta.predictors.fitting import Preset
+
+
+def methods(
+    name: Annotated[
+        str | None, typer.Argument(help="Show the options of this method.", show_default=False)
+    ] = None,
+    preset: Annotated[
+        str, typer.Option("--preset", help="`default`, or `paper` for the published networks.")
+    ] = "default",
+) -> None:
+    """List the methods of `nocta compare`, or the options of one with their defaults."""
+    from rich.console import Console
+
+    from nocta.exceptions import ConfigError
+    from nocta.policies.registry import METHODS, method_class
+
+    if preset not in ("default", "paper"):
+        raise ConfigError(f"--preset is '{preset}'; use 'default' or 'paper'.")
+    console = Console(markup=False, highlight=False)
+    if name is None:
+        console.print(_overview(list(METHODS)))
+        typer.echo("`nocta methods NAME` shows the options of one.")
+        return
+    cls = method_class(name)
+    console.print(_summary(cls))
+    table = _options(name, "paper" if preset == "paper" else "default")
+    if table.row_count:
+        console.print(table)
+        typer.echo(f"Set them with `nocta compare -o {name}.OPTION=VALUE`.")
+    else:
+        typer.echo("It has no options.")
+
+
+def option_meanings(documented: type[Any]) -> dict[str, str]:
+    """What the `Args` section of a class says about each argument.
+
+    Example:
+        >>> from nocta.policies.ras import Ras
+        >>> option_meanings(Ras)["hidden"]
+        "Units of the predictor's state; the actor's has half as many."
+    """
+    _, _, section = (inspect.getdoc(documented) or "").partition("Args:\n")
+    section = re.split(r"\n(?=\S)", section)[0]
+    entries = re.findall(r"^    (\w+): (.*(?:\n {8,}.*)*)", section, flags=re.MULTILINE)
+    return {name: " ".join(text.split()) for name, text in entries}
+
+
+def _overview(names: list[str]) -> Table:
+    from rich.table import Table
+
+    from nocta.policies.registry import method_class
+
+    table = Table("method", "what it is", box=None, header_style="bold")
+    for name in names:
+        table.add_row(name, _summary(method_class(name)))
+    return table
+
+
+def _options(name: str, preset: Preset) -> Table:
+    from rich.table import Table
+
+    from nocta.experiments.method_options import option_defaults, typed
+    from nocta.policies.registry import method_class
+
+    cls = method_class(name)
+    bundle = cls.option_bundle(preset)
+    meanings = {**(option_meanings(bundle) if bundle else {}), **option_meanings(cls)}
+    table = Table("option", "default", "meaning", box=None, header_style="bold")
+    for option, default in option_defaults(name, preset).items():
+        try:
+            shown = "" if default is None else typed(default)
+        except TypeError:  # a bundle within the bundle: not for the command line
+            continue
+        table.add_row(option, shown, meanings.get(option, ""))
+    return table
+
+
+def _summary(cls: type[Any]) -> str:
+    """The first sentence of a class."""
+    return (inspect.getdoc(cls) or "").split("\n\n")[0].replace("\n", " ").replace("`", "")
