@@ -19,6 +19,16 @@ def view(comparison: Comparison) -> ReportView:
     return ReportView(comparison)
 
 
+def test_methods_without_a_point_near_the_reference_are_named(view: ReportView) -> None:
+    named = view.far_from_reference()
+    for method, entries in view.chosen.items():
+        if method in ("nothing", "everything"):
+            assert method not in named
+            continue
+        cost = sum(entry["cost"] for entry in entries) / len(entries)
+        assert (method in named) == (abs(cost / view.reference_cost - 1) > 0.25)
+
+
 def test_the_reference_cost_is_within_reach(view: ReportView) -> None:
     results = view.comparison.results
     low, high = results["cost"].min(), results["cost"].max()

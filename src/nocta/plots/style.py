@@ -35,7 +35,7 @@ METHOD_STYLES: dict[str, MethodStyle] = {
     "nocta-amortized": MethodStyle("NOCTA amortized", "#0072B2", "s", "-"),
     "asac": MethodStyle("ASAC", "#009E73", "^", (0, (5, 1.5))),
     "ras": MethodStyle("RAS", "#CC79A7", "v", (0, (5, 1.5))),
-    "as": MethodStyle("AS", "#CC79A7", "<", (0, (2, 1))),
+    "as": MethodStyle("AS", "#882255", "<", (0, (2, 1))),
     "dime": MethodStyle("DIME", "#56B4E9", "D", (0, (5, 1.5))),
     "difa": MethodStyle("DiFA", "#E69F00", "P", (0, (5, 1.5))),
     "static": MethodStyle("static subset", "#4d4d4d", "X", (0, (3, 1, 1, 1))),

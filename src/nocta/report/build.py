@@ -54,6 +54,10 @@ def _content(comparison: Comparison) -> dict[str, Any]:
         "quality": METRIC_LABELS[comparison.quality],
         "n_seeds": len(comparison.seeds),
         "reference_cost": tables.number(view.reference_cost, 2),
+        "far": [
+            f"{tables.label(method)} ({tables.number(cost, 2)})"
+            for method, cost in view.far_from_reference().items()
+        ],
         "currency": view.currency,
         "paper": comparison.paper,
         "has_optimum": comparison.optimum is not None,

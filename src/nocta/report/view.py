@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 MIN_BIN_SHARE = 0.01
 
 Pair = tuple[NDArray[np.float64], NDArray[np.float64]]
+#: Farther from the reference, as a share of it, a cost is not the same any more.
+_NEAR = 0.25
 
 
 class ReportView:
@@ -82,6 +84,19 @@ class ReportView:
             nearest = min(record["details"], key=lambda d: abs(d["cost"] - self.reference_cost))
             out[record["job"]["label"]].append(nearest)
         return out
+
+    def far_from_reference(self) -> dict[str, float]:
+        """Methods without an operating point near the reference, and the mean cost shown instead.
+
+        `nothing` and `everything` have one point each and are left out.
+        """
+        costs = {
+            method: float(np.mean([entry["cost"] for entry in entries]))
+            for method, entries in self.chosen.items()
+            if entries and method not in ("nothing", "everything")
+        }
+        most = _NEAR * self.reference_cost
+        return {m: cost for m, cost in costs.items() if abs(cost - self.reference_cost) > most}
 
     def over_time(self, metric: str) -> dict[str, Pair]:
         """By method, mean and standard error of a metric at each slot."""
