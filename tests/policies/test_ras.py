@@ -208,8 +208,8 @@ def test_training_finds_out_that_a_useless_visit_can_go() -> None:
 
 @pytest.mark.parametrize("make", [partial(As, interval=1.0), Ras])
 def test_it_learns_to_beat_random_at_equal_cost(make: Callable[..., Ras | As]) -> None:
-    train, val, test = tiny_counter_cohort(800, n_times=4).split((0.7, 0.15, 0.15), seed=0)
-    method = make(hidden=32, drop_rate=0.3, options={"rounds": 30})
+    train, val, test = tiny_counter_cohort(1200, n_times=5).split((0.7, 0.15, 0.15), seed=0)
+    method = make(hidden=32, drop_rate=0.3, options={"rounds": 40})
     method._prepare(train, val, 0, None, False)
     low, high = method._knob_range(train)
     policy = method._train((low * high) ** 0.5, train, val, 0, False)
