@@ -57,6 +57,7 @@ def test_wrong_options_are_refused_before_a_fit(options: dict[str, Any], message
         ("asac", {"gradient": "reinforce"}, "gradient is 'reinforce'"),
         ("asac", {"hidden": -4}, "hidden is -4"),
         ("ras", {"encoder": "lstm"}, "encoder is 'lstm'"),
+        ("ras", {"tail_share": 3}, "tail_share is 3"),
         ("ras", {"learning_rate": "abc"}, "learning_rate is 'abc'"),
         ("as", {"hidden": 0.5}, "hidden is 0.5"),
         ("difa", {"hidden": 6.5}, "hidden is 6.5"),

@@ -9,10 +9,11 @@ import pytest
 
 import nocta
 from nocta.exceptions import ConfigError
+from nocta.options import read_options
 from nocta.predictors.cross_fitted import CrossFittedPredictor
 from nocta.predictors.mlp import MLPPredictor
 from nocta.predictors.training import TrainingConfig
-from nocta.presets.options import DefaultOptions, PaperOptions, read_options
+from nocta.presets.options import DefaultOptions, PaperOptions
 from nocta.testing import check_policy, tiny_cohort
 
 QUICK = {"n_candidates": 40, "embedding_epochs": 1, "embedding_weights": [0.5]}

@@ -28,13 +28,14 @@ from nocta.experiments.results import plain
 from nocta.experiments.setup import DataSource, data_fingerprint, flat_request
 from nocta.experiments.versions import versions
 from nocta.model import NOCTA
+from nocta.options import read_options
 from nocta.policies.method import cost_of_everything
 from nocta.policies.nocta import quick_options
 from nocta.policies.registry import method_class
 from nocta.predictors.cross_fitted import CrossFittedPredictor
 from nocta.predictors.fitting import Preset, fit_predictor
 from nocta.presets.base import EstimatorName
-from nocta.presets.options import DefaultOptions, PaperOptions, read_options
+from nocta.presets.options import DefaultOptions, PaperOptions
 
 #: At most so many training and validation subjects in a rehearsal.
 QUICK_SIZES = (200, 60)

@@ -13,6 +13,7 @@ from dataclasses import MISSING, fields
 from typing import Any
 
 from nocta.exceptions import ConfigError, did_you_mean
+from nocta.options import read_options
 from nocta.policies.method import Method
 from nocta.policies.registry import method_class
 
@@ -58,19 +59,10 @@ def make_method(
     outside = {k: v for k, v in given.items() if k not in inside}
     if bundle is not None and (inside or outside.get(BUNDLE)):
         outside[BUNDLE] = {**(outside.get(BUNDLE) or {}), **inside}
-        _check_bundle(name, bundle, outside[BUNDLE])
+        read_options(bundle, outside[BUNDLE])  # reports impossible values before anything is fitted
     method = cls(**outside)
     method.check_options()
     return method
-
-
-def _check_bundle(name: str, bundle: type[Any], values: Mapping[str, Any]) -> None:
-    """Report impossible values before anything is fitted."""
-    try:
-        bundle(**values)
-    except TypeError as error:
-        shown = ", ".join(f"{k} = {v!r}" for k, v in values.items())
-        raise ConfigError(f"Method '{name}' cannot use {shown}: {error}.") from None
 
 
 def given_options(options: Mapping[str, Any]) -> dict[str, Any]:

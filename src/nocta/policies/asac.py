@@ -39,6 +39,7 @@ from torch import nn
 from nocta.cohort.cohort import Cohort
 from nocta.evaluation.rollout import rollout
 from nocta.exceptions import ConfigError
+from nocta.options import require_whole_number
 from nocta.policies.asac_training import (
     SMALL,
     AsacTraining,
@@ -156,9 +157,8 @@ class Asac(RetrainedMethod):
         _require_one_of("predictor", self.predictor, ("shared", "lstm"))
         _require_one_of("gradient", self.gradient, ("straight-through", "policy"))
         for name in ("hidden", "epochs"):
-            value = getattr(self, name)
-            if value is not None and (not isinstance(value, int) or value < 1):
-                raise ConfigError(f"{name} is {value!r}; use a whole number of at least 1.")
+            if getattr(self, name) is not None:
+                require_whole_number(name, getattr(self, name))
         if not self.entropy >= 0:
             raise ConfigError(f"entropy is {self.entropy}; use a number of at least 0.")
 

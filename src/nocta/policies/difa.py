@@ -56,11 +56,12 @@ from torch import Tensor
 
 from nocta.cohort.cohort import Cohort
 from nocta.exceptions import ConfigError
+from nocta.options import read_options, require_whole_number
 from nocta.plans.sample import random_requests
 from nocta.policies.base import Policy
 from nocta.policies.difa_episodes import Subjects
 from nocta.policies.difa_model import DifaModel, DifaNetworks, DifaPolicy
-from nocta.policies.method import Trial, cost_of_everything, read_bundle
+from nocta.policies.method import Trial, cost_of_everything
 from nocta.policies.retrained import RetrainedMethod
 from nocta.predictors.base import Predictor
 from nocta.predictors.encoding import InputEncoder
@@ -110,11 +111,9 @@ class DifaOptions:
 
     def __post_init__(self) -> None:
         for name in ("hidden", "epochs"):
-            value = getattr(self, name)
-            if not isinstance(value, int) or value < 1:
-                raise ConfigError(f"{name} is {value!r}; use a whole number of at least 1.")
-        if self.max_acquisitions is not None and self.max_acquisitions < 1:
-            raise ConfigError(f"max_acquisitions is {self.max_acquisitions}; use at least 1.")
+            require_whole_number(name, getattr(self, name))
+        if self.max_acquisitions is not None:
+            require_whole_number("max_acquisitions", self.max_acquisitions)
         if not self.dropouts or not all(0 <= rate < 1 for rate in self.dropouts):
             raise ConfigError(f"dropouts are {self.dropouts}; give rates from 0 to below 1.")
         if not 0 <= self.step_share <= 1:
@@ -178,7 +177,7 @@ class Difa(RetrainedMethod):
             return _shortened(self.options) if self.quick else self.options
         usual = _shortened(DifaOptions()) if self.quick else DifaOptions()
         shown = {field.name: getattr(usual, field.name) for field in fields(usual)}
-        return read_bundle(DifaOptions, {**shown, **(self.options or {})})
+        return read_options(DifaOptions, {**shown, **(self.options or {})})
 
     def _prepare(
         self, train: Cohort, val: Cohort, seed: int, predictor: Predictor | None, progress: bool

@@ -50,6 +50,7 @@ from numpy.typing import NDArray
 from nocta.cohort.cohort import Cohort
 from nocta.evaluation.rollout import Environment, rollout
 from nocta.exceptions import ConfigError
+from nocta.options import require_whole_number
 from nocta.policies.base import Decision, Observation, Policy
 from nocta.policies.dime_training import (
     FREE,
@@ -208,9 +209,9 @@ class Dime(Method):
             raise ConfigError(f"stop is '{self.stop}'; use one of {', '.join(self._knobs)}.")
         if self.order not in ("time", "value"):
             raise ConfigError(f"order is '{self.order}'; use 'time' or 'value'.")
-        for name, value in (("hidden", self.hidden), ("n_updates", self.n_updates)):
-            if value is not None and (not isinstance(value, int) or value < 1):
-                raise ConfigError(f"{name} is {value!r}; use a whole number of at least 1.")
+        require_whole_number("hidden", self.hidden)
+        if self.n_updates is not None:
+            require_whole_number("n_updates", self.n_updates)
         if not 0 <= self.epsilon <= 1:
             raise ConfigError(f"epsilon is {self.epsilon}; use a share from 0 to 1.")
 

@@ -8,21 +8,19 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import fields
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from nocta.cohort.cohort import Cohort
-from nocta.exceptions import ConfigError, NotFittedError, did_you_mean
+from nocta.exceptions import ConfigError, NotFittedError
 from nocta.policies.base import Policy
 from nocta.predictors.base import Predictor
 
 if TYPE_CHECKING:  # the environment imports this package
     from nocta.evaluation.rollout import Availability, Results
 
-B = TypeVar("B")
 #: Operating points are spread over this share of the cost of acquiring everything.
 COST_SHARE = (0.05, 0.90)
 #: How often a range of knob values may be stretched on either side.
@@ -124,22 +122,6 @@ class Method(ABC):
             preset: Different presets may have different options.
         """
         return None
-
-
-def read_bundle(bundle: type[B], values: Mapping[str, Any]) -> B:
-    """A bundle of options from names and values; unknown names and wrong kinds are reported."""
-    known = [f.name for f in fields(bundle)]  # type: ignore[arg-type]
-    for name in values:
-        if name not in known:
-            raise ConfigError(
-                f"There is no option '{name}'.{did_you_mean(name, known)} Known: "
-                f"{', '.join(known)}."
-            )
-    try:
-        return bundle(**values)
-    except TypeError as error:
-        shown = ", ".join(f"{k} = {v!r}" for k, v in values.items())
-        raise ConfigError(f"{shown} cannot be used: {error}.") from None
 
 
 def require_predictor(method: Method, predictor: Predictor | None) -> Predictor:

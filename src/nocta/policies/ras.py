@@ -61,8 +61,9 @@ from numpy.typing import NDArray
 
 from nocta.cohort.cohort import Cohort
 from nocta.exceptions import ConfigError, did_you_mean
+from nocta.options import read_options, require_whole_number
 from nocta.policies.base import Policy
-from nocta.policies.method import Trial, cost_of_everything, read_bundle
+from nocta.policies.method import Trial, cost_of_everything
 from nocta.policies.ras_networks import ActorCritic, EncoderKind, Intervals, SensingPolicy
 from nocta.policies.ras_pretraining import DROP_RATES, pretrain
 from nocta.policies.ras_simulation import Prices, Simulator
@@ -85,6 +86,8 @@ class _ActiveSensing(RetrainedMethod):
 
     knob = "prediction_weight"
     knob_buys = True
+    #: Share of the follow-ups, the dearest, that is trained on in the end.
+    tail_share: float = 1.0
     paper_grids: ClassVar[Mapping[str, tuple[float, ...]]] = {
         "synthetic": (5000.0, 7000.0, 9000.0),
         "adni": (50.0, 75.0, 100.0, 175.0),
@@ -135,8 +138,9 @@ class _ActiveSensing(RetrainedMethod):
             raise ConfigError(f"encoder is '{self.encoder}'; use 'gru' or 'cde'.{hint}")
         if self.drop_rate is not None and not 0 <= self.drop_rate < 1:
             raise ConfigError(f"drop_rate is {self.drop_rate}; use a number from 0 to below 1.")
-        if not isinstance(self.hidden, int) or self.hidden < 2:
-            raise ConfigError(f"hidden is {self.hidden}; use a whole number of at least 2.")
+        require_whole_number("hidden", self.hidden, least=2)
+        if not 0 < self.tail_share <= 1:
+            raise ConfigError(f"tail_share is {self.tail_share}; use a number above 0, at most 1.")
         self._training()
 
     def _prepare(
@@ -189,23 +193,18 @@ class _ActiveSensing(RetrainedMethod):
             intervals,
             prices,
             training,
-            tail_share=self._tail_share,
+            tail_share=self.tail_share,
             hidden=self.hidden // 2,
             kind=self.encoder,
             seed=seed,
             progress=progress,
         )
 
-    @property
-    def _tail_share(self) -> float:
-        """Share of the follow-ups, the dearest, that is trained on."""
-        return 1.0
-
     def _training(self) -> RasTraining:
         if isinstance(self.options, RasTraining):
             return self.options
         short = {"rounds": 4, "steps_per_round": 5, "batch_size": 64} if self.quick else {}
-        return read_bundle(RasTraining, {**short, **(self.options or {})})
+        return read_options(RasTraining, {**short, **(self.options or {})})
 
     @abstractmethod
     def _candidates(self, train: Cohort) -> list[Intervals]:
@@ -263,12 +262,6 @@ class Ras(_ActiveSensing):
         """The same, and how much of the tail is trained on."""
         tail_share = trial.suggest_float("tail_share", 0.05, 1.0, log=True)
         return {**super().search_space(trial), "tail_share": tail_share}
-
-    @property
-    def _tail_share(self) -> float:
-        if not 0 < self.tail_share <= 1:
-            raise ConfigError(f"tail_share is {self.tail_share}; use a number above 0, at most 1.")
-        return self.tail_share
 
     def _candidates(self, train: Cohort) -> list[Intervals]:
         shortest, longest = self.intervals or (

@@ -18,6 +18,7 @@ from tqdm.auto import tqdm
 
 from nocta.cohort.cohort import even_rows
 from nocta.exceptions import ConfigError
+from nocta.options import require_whole_number
 from nocta.policies.ras_networks import ActorCritic, EncoderKind, Intervals
 from nocta.policies.ras_simulation import Prices, Simulator
 
@@ -58,9 +59,7 @@ class RasTraining:
 
     def __post_init__(self) -> None:
         for name in ("rounds", "steps_per_round", "batch_size"):
-            value = getattr(self, name)
-            if not isinstance(value, int) or value < 1:
-                raise ConfigError(f"{name} is {value!r}; use a whole number of at least 1.")
+            require_whole_number(name, getattr(self, name))
         rate = self.learning_rate
         if not isinstance(rate, int | float) or rate <= 0:
             raise ConfigError(f"learning_rate is {rate!r}; use a positive number.")

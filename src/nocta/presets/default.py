@@ -26,6 +26,7 @@ from nocta.estimators.on_policy import PlanMemory
 from nocta.estimators.retrieval import NeighborBank
 from nocta.estimators.targets import LossTargets
 from nocta.evaluation.rollout import rollout
+from nocta.options import read_options
 from nocta.plans.search import (
     BRANCHES,
     VOTED_BRANCHES,
@@ -47,7 +48,7 @@ from nocta.presets.amortized_recipe import (
     fit_network,
 )
 from nocta.presets.base import EstimatorName, Planner, break_even_weight, slot_worth
-from nocta.presets.options import DefaultOptions, check_estimator, read_options
+from nocta.presets.options import DefaultOptions, check_estimator
 
 
 class DefaultPlanner(Planner):

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, fields
-from typing import Any, Literal, TypeVar
+from dataclasses import dataclass
+from typing import Any, Literal
 
 from nocta.estimators.bank import Index, Sampling
 from nocta.estimators.future_distribution import Weighting
 from nocta.estimators.retrieval import Kernel, Metric
-from nocta.exceptions import ConfigError, did_you_mean
+from nocta.exceptions import ConfigError
 from nocta.objective import LossReduction, PlanningLoss
+from nocta.options import require_whole_number
 from nocta.predictors.neural import ClassWeight
 
 SearchKind = Literal["beam", "uniform", "guided"]
-O = TypeVar("O", "DefaultOptions", "PaperOptions")  # noqa: E741
 
 _CHOICES: dict[str, tuple[Any, ...]] = {
     "loss": ("cross-entropy", "error"),
@@ -144,16 +143,6 @@ def options_class(preset: str) -> type[DefaultOptions] | type[PaperOptions]:
     return PaperOptions if preset == "paper" else DefaultOptions
 
 
-def read_options(kind: type[O], options: Mapping[str, Any]) -> O:
-    """Options of a preset from plain names and values; unknown names get a suggestion."""
-    known = [f.name for f in fields(kind)]
-    unknown = [name for name in options if name not in known]
-    if unknown:
-        hints = " ".join(f"There is no option '{n}'.{did_you_mean(n, known)}" for n in unknown)
-        raise ConfigError(f"{hints} Known: {', '.join(known)}.")
-    return kind(**options)
-
-
 def check_estimator(name: str) -> None:
     """Raise unless the name is that of an estimator."""
     if name not in ("amortized", "contrastive", "ensemble"):
@@ -165,8 +154,8 @@ def _check(options: DefaultOptions | PaperOptions) -> None:
         if name in _CHOICES and value not in _CHOICES[name]:
             allowed = ", ".join(repr(c) for c in _CHOICES[name])
             raise ConfigError(f"{name} is {value!r}; use one of {allowed}.")
-        if name in _AT_LEAST_ONE and (not isinstance(value, int) or value < 1):
-            raise ConfigError(f"{name} is {value!r}; use a whole number of at least 1.")
+        if name in _AT_LEAST_ONE:
+            require_whole_number(name, value)
     for name in ("amortized_share", "individual_share"):
         share = getattr(options, name, None)
         if share is not None and not 0 <= share <= 1:

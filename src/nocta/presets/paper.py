@@ -21,6 +21,7 @@ from nocta.estimators.embedding import Embedding
 from nocta.estimators.retrieval import NeighborBank
 from nocta.estimators.targets import LossTargets
 from nocta.objective import self_expected_losses
+from nocta.options import read_options
 from nocta.plans.search import FoundPlans, draw_candidates, sample_search
 from nocta.policies.base import Observation
 from nocta.policies.planner import Search
@@ -35,7 +36,7 @@ from nocta.presets.default_state import (
     retrieval_state,
     take_part,
 )
-from nocta.presets.options import PaperOptions, check_estimator, read_options
+from nocta.presets.options import PaperOptions, check_estimator
 
 
 class PaperPlanner(Planner):
