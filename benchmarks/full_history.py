@@ -1,12 +1,13 @@
 """With everything acquired: the default predictor against gradient boosting.
 
 The same subjects, the same splits, the same history: everything recorded up to each time. Gradient
-boosting sees that history as one row per labelled (subject, time) pair: current, last, previous,
-first, mean, lowest and highest value of every column, how long ago and how often it was recorded,
-the time and the free context. Both choose on validation and are judged on test.
+boosting sees that history as one row per labelled (subject, time) pair: current, last, mean, lowest
+and highest value of every column, how far the last is from the first and from the one before, how
+long ago and how often it was recorded, the time and the free context. Both choose on validation and
+are judged on test.
 
     python benchmarks/full_history.py pbc-event pbc-stage --seeds 10
-    python benchmarks/full_history.py physionet2012 --seeds 3
+    python benchmarks/full_history.py physionet2012 --seeds 5
 
 Writes `results/full-history/<dataset>.csv`, one row per seed and model; seeds that are there
 already are not run again.
@@ -30,7 +31,9 @@ from nocta.evaluation.metrics import average_precision, cross_entropy, roc_auc
 from nocta.experiments.setup import DataSource
 from nocta.predictors.fitting import fit_predictor
 
-FIELDS = ("dataset", "seed", "model", "ap", "roc_auc", "cross_entropy", "n_labels", "fit_seconds")
+METRICS = ("ap", "roc_auc", "cross_entropy")
+MODELS = ("nocta", "gradient boosting")
+FIELDS = ("dataset", "seed", "model", *METRICS, "n_labels", "fit_seconds")
 #: Leaves per tree and subjects per leaf: from stumps of stumps to scikit-learn's usual size.
 GRID = ((4, 30), (8, 10), (16, 30), (31, 20))
 MAX_TREES = 300
@@ -110,7 +113,7 @@ def run_seed(source: DataSource, seed: int) -> list[dict[str, object]]:
     """Both models on one split."""
     train, val, test = source.split(source.load(seed), seed)
     rows: list[dict[str, object]] = []
-    for name in ("nocta", "gradient boosting"):
+    for name in MODELS:
         started = clock.perf_counter()
         fitted = (
             fit_predictor(train, val, "default", seed)
@@ -133,29 +136,28 @@ def read_rows(file: Path) -> list[dict[str, object]]:
 
 
 def report(rows: list[dict[str, object]]) -> str:
-    """Mean and standard error over seeds of both, and of their difference."""
-    by_model = {
-        name: np.array([float(str(r["ap"])) for r in rows if r["model"] == name])
-        for name in ("nocta", "gradient boosting")
-    }
-    lines = [
-        f"{name:18} AP {ap.mean():.3f} ± {ap.std(ddof=1) / len(ap) ** 0.5:.3f}"
-        for name, ap in by_model.items()
-        if len(ap) > 1
-    ]
-    return "\n".join([*lines, f"difference         {paired_difference(*by_model.values())}"])
+    """Per metric: the mean of both over seeds, and their paired difference with its error."""
+    lines = []
+    for metric in METRICS:
+        ours, theirs = (
+            np.array([float(str(r[metric])) for r in rows if r["model"] == name]) for name in MODELS
+        )
+        means = f"{MODELS[0]} {ours.mean():.3f}, {MODELS[1]} {theirs.mean():.3f}"
+        lines.append(f"{metric:14} {means}, difference {paired_difference(ours, theirs)}")
+    return "\n".join(lines)
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", maxsplit=1)[0])
     parser.add_argument("datasets", nargs="+")
     parser.add_argument("--seeds", type=int, default=10)
+    parser.add_argument("--path", help="folder of the files, for data sets that you download")
     parser.add_argument("--first-seed", type=int, default=0)
     parser.add_argument("--out", type=Path, default=Path("results/full-history"))
     arguments = parser.parse_args()
     arguments.out.mkdir(parents=True, exist_ok=True)
     for name in arguments.datasets:
-        file, source = arguments.out / f"{name}.csv", DataSource(name)
+        file, source = arguments.out / f"{name}.csv", DataSource(name, path=arguments.path)
         rows = read_rows(file)
         done = {int(str(row["seed"])) for row in rows}
         for seed in range(arguments.first_seed, arguments.first_seed + arguments.seeds):

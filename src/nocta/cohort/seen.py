@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.stats import rankdata
 
 from nocta.cohort.columns import is_dated, to_days, to_numbers, to_text
 from nocta.cohort.source import Source
@@ -101,6 +102,30 @@ def constant_within(column: Column, codes: NDArray[np.int64]) -> bool:
         if seen.setdefault(code, text) != text:
             return False
     return repeated
+
+
+def best_auc(column: Column, label: Column) -> float:
+    """How well one column alone tells any one class from the rest, by rank and either way round.
+
+    Text counts by the alphabet. 0.5 where fewer than ten rows of a class or of the rest are known.
+    """
+    values = column.numbers if column.numeric else _alphabetical(column.texts)
+    known = ~np.isnan(values) & np.array([t is not None for t in label.texts])
+    ranks = rankdata(values[known])
+    classes = np.array([t for t, k in zip(label.texts, known, strict=True) if k])
+    best = 0.5
+    for name in sorted(label.values):
+        inside = classes == name
+        n, m = int(inside.sum()), int((~inside).sum())
+        if min(n, m) >= 10:
+            auc = float(ranks[inside].sum() - n * (n + 1) / 2) / (n * m)
+            best = max(best, auc, 1 - auc)
+    return best
+
+
+def _alphabetical(texts: list[str | None]) -> NDArray[np.float64]:
+    place = {text: float(i) for i, text in enumerate(sorted({t for t in texts if t is not None}))}
+    return np.array([np.nan if t is None else place[t] for t in texts])
 
 
 def only_at_first(column: Column, codes: NDArray[np.int64], times: NDArray[np.float64]) -> bool:
