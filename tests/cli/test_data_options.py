@@ -10,6 +10,7 @@ from typer.testing import CliRunner
 
 import nocta
 from nocta.cli.app import app
+from nocta.cli.data import data_source
 from nocta.cohort.cohort import Cohort
 from nocta.datasets import synthetic
 from nocta.experiments.setup import _read
@@ -125,6 +126,32 @@ def test_every_command_checks_the_options_before_it_reads_anything(
     assert status == 2
     assert said in shown
     assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(
+    ("typed", "visits"),
+    [
+        ("00,10", ["00", "10"]),
+        ("00", ["00"]),
+        ("00,01,03", ["00", "01", "03"]),
+        ('["00", "10"]', ["00", "10"]),
+        ("('00', '10')", ["00", "10"]),
+        ('"00"', ["00"]),
+    ],
+)
+def test_codes_that_look_like_numbers_stay_text(typed: str, visits: list[str]) -> None:
+    source = data_source("oai-klg", options=[f"visits={typed}"])
+    assert source.data_options == {"visits": visits}
+
+
+def test_a_split_column_is_checked_before_anything_is_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)  # no data: that would be said instead
+    args = ["--split-column", "sett", "--methods", "static", "--out", "d"]
+    status, shown = invoke("compare", "physionet2012", *args)
+    assert status == 2
+    assert "no split column 'sett'. Did you mean 'set'?" in shown
 
 
 @pytest.mark.parametrize("command", [["describe"], ["fit", "--out", "m"]])

@@ -97,7 +97,23 @@ def test_rows_after_the_grid_are_left_out_with_a_note(
     with caplog.at_level(logging.INFO, logger="nocta"):
         read_cohort(visits, schema)
     assert "left out" in caplog.text
-    assert read_table(visits, {**schema, "end": 9.0}).notes == ()
+
+
+def test_rows_that_share_a_slot_are_noted() -> None:
+    table = pd.DataFrame(
+        {"id": [1, 1, 2, 2], "t": [0, 0.1, 0, 1], "alt": [10.0, 20, 30, 40], "ill": [0, 1, 0, 1]}
+    )
+    schema = {
+        "subject": "id", "time": "t", "grid": [0, 1], "label": "ill",
+        "features": {"alt": {"cost": 1.0}},
+    }  # fmt: skip
+    reading = read_table(table, schema)
+    np.testing.assert_array_equal(reading.cohort.values[..., 0], [[20, np.nan], [30, 40]])
+    assert reading.notes == (
+        "1 row(s) share a slot with a later one; the last value of each feature and the last "
+        "label count.",
+    )
+    assert read_table(table[1:], schema).notes == ()
 
 
 def test_dates_count_from_the_first_row() -> None:

@@ -1,4 +1,7 @@
-"""Small files in the layouts users download, made up from scratch: no row is anybody's record."""
+"""Small files in the layouts users download, made up from scratch: no row is anybody's record.
+
+Names and codes are written out here and not taken from the loaders, which could share a mistake.
+"""
 
 from __future__ import annotations
 
@@ -8,20 +11,26 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from nocta.datasets._oai_files import VISITS
-from nocta.datasets.physionet2019 import CONTEXT as SEPSIS_CONTEXT
-from nocta.datasets.physionet2019 import MEASUREMENTS as SEPSIS_MEASUREMENTS
-
 # -- PhysioNet ---------------------------------------------------------------------------
 
+#: 34 vital signs and laboratory values, 6 columns about the patient and the stay, the label.
+PSV_HEADER = (
+    "HR|O2Sat|Temp|SBP|MAP|DBP|Resp|EtCO2|BaseExcess|HCO3|FiO2|pH|PaCO2|SaO2|AST|BUN|Alkalinephos|"
+    "Calcium|Chloride|Creatinine|Bilirubin_direct|Glucose|Lactate|Magnesium|Phosphate|Potassium|"
+    "Bilirubin_total|TroponinI|Hct|Hgb|PTT|WBC|Fibrinogen|Platelets|Age|Gender|Unit1|Unit2|"
+    "HospAdmTime|ICULOS|SepsisLabel"
+)
 
-def write_record(folder: Path, record: int, lines: Sequence[str], died: int = 0) -> None:
-    """One stay of PhysioNet 2012 in set a, with its outcome."""
-    (folder / "set-a").mkdir(parents=True, exist_ok=True)
+
+def write_record(
+    folder: Path, record: int, lines: Sequence[str], died: int = 0, part: str = "a"
+) -> None:
+    """One stay of PhysioNet 2012 in set a or another, with its outcome."""
+    (folder / f"set-{part}").mkdir(parents=True, exist_ok=True)
     head = ["Time,Parameter,Value", f"00:00,RecordID,{record}"]
     about = ["00:00,Age,60", "00:00,Gender,1", "00:00,Height,-1", "00:00,ICUType,3"]
-    (folder / f"set-a/{record}.txt").write_text("\n".join([*head, *about, *lines]) + "\n")
-    outcomes = folder / "Outcomes-a.txt"
+    (folder / f"set-{part}/{record}.txt").write_text("\n".join([*head, *about, *lines]) + "\n")
+    outcomes = folder / f"Outcomes-{part}.txt"
     if not outcomes.exists():
         outcomes.write_text("RecordID,SAPS-I,SOFA,Length_of_stay,Survival,In-hospital_death\n")
     with outcomes.open("a") as stream:
@@ -30,8 +39,7 @@ def write_record(folder: Path, record: int, lines: Sequence[str], died: int = 0)
 
 def write_psv(folder: Path, name: str, hours: Sequence[Mapping[str, float]]) -> None:
     """One stay of PhysioNet 2019; every hour gives the columns that were measured."""
-    columns = [*(m.name for m in SEPSIS_MEASUREMENTS), *SEPSIS_CONTEXT, "ICULOS", "SepsisLabel"]
-    frame = pd.DataFrame(list(hours)).reindex(columns=columns)
+    frame = pd.DataFrame(list(hours)).reindex(columns=PSV_HEADER.split("|"))
     folder.mkdir(parents=True, exist_ok=True)
     frame.to_csv(folder / f"{name}.psv", sep="|", index=False, na_rep="NaN")
 
@@ -71,6 +79,12 @@ def complete_patient(rid: int, dx: str = "CN", n_visits: int = 3) -> list[dict[s
 
 # -- OAI ---------------------------------------------------------------------------------
 
+#: Visit code to the month of the visit and the project that read its X-rays.
+OAI_VISITS = {
+    "00": (0, 15), "01": (12, 15), "03": (24, 15), "05": (36, 15), "06": (48, 15),
+    "08": (72, 37), "10": (96, 37),
+}  # fmt: skip
+
 
 def _write_pipe(file: Path, frame: pd.DataFrame, upper: bool) -> None:
     file.parent.mkdir(parents=True, exist_ok=True)
@@ -107,7 +121,7 @@ def write_oai(folder: Path, n_patients: int = 12, upper: bool = True, seed: int 
     people.loc[0, "v00income"] = "4: $50K to < $100K"
     people["v00maritst"], people["v00cemploy"] = "1: Married", "2: Works for pay"
     _write_pipe(folder / f"General_ASCII/{case('SubjectChar00')}.txt", people, upper)
-    for visit in VISITS:
+    for visit in OAI_VISITS:
         verbose = visit in ("00", "01")
         first = visit == "00"
         table = pd.DataFrame({"id": ids})
@@ -133,11 +147,11 @@ def write_oai(folder: Path, n_patients: int = 12, upper: bool = True, seed: int 
 def _write_xrays(
     folder: Path, visit: str, ids: np.ndarray, case: object, upper: bool, verbose: bool
 ) -> None:
-    late = VISITS[visit] > 48
+    usual = OAI_VISITS[visit][1]
     widths, grades = [], []
     for patient in ids:
         for side in (1, 2):
-            project = (42 if patient % 2 else 37) if late else 15
+            project = 42 if usual == 37 and patient % 2 else usual
             text = {1: "1: Right", 2: "2: Left"}[side] if verbose else str(side)
             key = {"id": patient, "side": text}
             width = {f"v{visit}ljsw{x}": f"{x / 200 + side:.3f}" for x in range(700, 901, 25)}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 from pathlib import Path
 
@@ -107,15 +108,81 @@ def test_only_the_right_project_is_read(womac: Cohort, oai_folder: Path) -> None
     assert "168 readings: of another project (kxr_sq_bu)" in str(report)
 
 
-def test_knee_read_in_37_and_42_counts_once(own_copy: Path) -> None:
+@pytest.mark.parametrize("again_first", [False, True])
+def test_knee_read_in_37_and_42_counts_as_in_37(
+    own_copy: Path, klg: Cohort, again_first: bool
+) -> None:
+    file = next(own_copy.rglob("kxr_sq_bu08.txt"))
+    head, *lines = file.read_text().splitlines()
+    again = [line for line in map(read_again, lines) if line]
+    assert again
+    readings = [*again, *lines] if again_first else [*lines, *again]
+    file.write_text("\n".join([head, *readings]) + "\n")
+    cohort, report = datasets.load_with_report("oai-klg", path=own_copy)
+    np.testing.assert_array_equal(cohort.labels, klg.labels)
+    assert f"{len(again)} readings: merged into another of the knee (kxr_sq_bu)" in str(report)
+
+
+def read_again(line: str) -> str | None:
+    """A reading of project 37 made again in 42, two grades higher or lower."""
+    patient, side, project, grade, *rest = line.split("|")
+    other = str((int(grade) + 2) % 5)
+    return "|".join([patient, side, "42", other, *rest]) if project == "37" else None
+
+
+def test_reading_of_42_stands_in_where_37_is_blank(own_copy: Path, klg: Cohort) -> None:
     file = next(own_copy.rglob("kxr_sq_bu08.txt"))
     lines = file.read_text().splitlines()
-    again = [line.replace("|37|", "|42|") for line in lines if "|37|" in line]
-    assert again
-    file.write_text("\n".join([*lines, *again]) + "\n")
+    at = next(i for i, line in enumerate(lines) if "|37|" in line)
+    patient, side, _, grade, *rest = lines[at].split("|")
+    lines[at] = "|".join([patient, side, "37", "", *rest])
+    lines.append("|".join([patient, side, "42", grade, *rest]))
+    file.write_text("\n".join(lines) + "\n")
+    np.testing.assert_array_equal(datasets.load("oai-klg", path=own_copy).labels, klg.labels)
+
+
+def add_line(folder: Path, name: str, change: dict[str, str]) -> None:
+    """Repeat the last line of a file of the download, with other cells."""
+    file = next(folder.rglob(name))
+    lines = file.read_text().splitlines()
+    cells = dict(zip(lines[0].lower().split("|"), lines[-1].split("|"), strict=True))
+    file.write_text("\n".join([*lines, "|".join({**cells, **change}.values())]) + "\n")
+
+
+@pytest.mark.parametrize(
+    "name", ["ALLCLINICAL00.txt", "SUBJECTCHAR00.txt", "kxr_qjsw_duryea03.txt", "kxr_sq_bu08.txt"]
+)
+def test_patient_who_is_not_enrolled_is_counted_once(
+    own_copy: Path, klg: Cohort, name: str
+) -> None:
+    add_line(own_copy, name, {"id": "9999999"})
+    add_line(own_copy, "ALLCLINICAL01.txt", {"id": "9999999"})
     cohort, report = datasets.load_with_report("oai-klg", path=own_copy)
-    assert len(cohort) == 24
-    assert f"{len(again)} readings: merged into another of the knee (kxr_sq_bu)" in str(report)
+    assert cohort.subjects.tolist() == klg.subjects.tolist()
+    assert "1 patients: not in Enrollees" in str(report)
+
+
+@pytest.mark.parametrize(
+    ("name", "column"),
+    [("ALLCLINICAL03.txt", "id"), ("kxr_sq_bu03.txt", "side"), ("kxr_sq_bu03.txt", "readprj")],
+)
+def test_row_without_its_key_is_counted(own_copy: Path, name: str, column: str) -> None:
+    add_line(own_copy, name, {column: ""})
+    _, report = datasets.load_with_report("oai-klg", path=own_copy)
+    assert f"1 rows: without ID, side or project ({name})" in str(report)
+
+
+def test_reading_of_no_side_is_counted(own_copy: Path) -> None:
+    add_line(own_copy, "kxr_sq_bu03.txt", {"side": "3"})
+    _, report = datasets.load_with_report("oai-klg", path=own_copy)
+    assert "1 readings: side is neither 1 nor 2 (kxr_sq_bu)" in str(report)
+
+
+def test_no_label_anywhere_leaves_nobody(own_copy: Path) -> None:
+    for file in own_copy.rglob("kxr_sq_bu*.txt"):
+        file.write_text(re.sub(r"\|\d(: grade)?\|([^|\n]*)\n", r"|.|\2\n", file.read_text()))
+    with pytest.raises(DataError, match="24 knees: without any label"):
+        datasets.load("oai-klg", path=own_copy)
 
 
 def test_other_project_everywhere_is_an_error_with_a_way_out(own_copy: Path) -> None:

@@ -11,6 +11,9 @@ from dataset_layouts import write_record
 from nocta import datasets
 from nocta.cohort.cohort import Cohort
 from nocta.exceptions import ConfigError, DataError, DataFileMissing
+from nocta.experiments.setup import DataSource
+
+MEASURED = [m.name for m in datasets.card("physionet2012").measurements]
 
 
 def column(cohort: Cohort, name: str, row: int = 0) -> list[float]:
@@ -51,7 +54,47 @@ def test_artefacts_count_as_not_measured(folder: Path) -> None:
     assert reasons == {
         "at or after 48 hours": 1,
         "implausible (-1, a pressure of 0, ...) or empty": 5,
+        "of Cholesterol, a parameter that is not used": 1,
     }
+
+
+@pytest.mark.parametrize("name", MEASURED)
+def test_minus_one_is_no_measurement(name: str, tmp_path: Path) -> None:
+    write_record(tmp_path, 132001, [f"01:00,{name},-1"])
+    assert np.isnan(column(datasets.load("physionet2012", path=tmp_path), name)).all()
+
+
+@pytest.mark.parametrize("name", ["Age", "Gender", "Height", "ICUType"])
+def test_minus_one_is_no_context(name: str, tmp_path: Path) -> None:
+    write_record(tmp_path, 132001, [f"00:00,{name},-1"])
+    assert not (datasets.load("physionet2012", path=tmp_path).context == -1).any()
+
+
+@pytest.mark.parametrize(
+    ("name", "readings", "kept"),
+    [
+        ("GCS", (2, 3, 16), 3),
+        ("FiO2", (0.21, 21), 0.21),
+        ("HCT", (30, 300), 30),
+        ("Bilirubin", (-0.1, 0), 0),
+    ],
+)
+def test_ranges_keep_what_is_possible(
+    name: str, readings: tuple[float, ...], kept: float, tmp_path: Path
+) -> None:
+    write_record(tmp_path, 132001, [f"01:00,{name},{reading}" for reading in readings])
+    found = column(datasets.load("physionet2012", path=tmp_path), name)[0]
+    assert found == pytest.approx(kept)
+
+
+def test_readings_that_are_not_used_are_counted(tmp_path: Path) -> None:
+    lines = ["01:00,Cholesterol,200", "02:00,TroponinI,1.5", "03:00,TroponinI,2", "04:00,,7"]
+    write_record(tmp_path, 132001, [*lines, "49:00,TroponinI,3", ""])
+    _, report = datasets.load_with_report("physionet2012", path=tmp_path)
+    assert "1 readings: of Cholesterol, a parameter that is not used" in str(report)
+    assert "2 readings: of TroponinI, a parameter that is not used" in str(report)
+    assert "1 readings: without the name of a parameter" in str(report)
+    assert "RecordID" not in str(report)
 
 
 def test_stay_without_readings_is_kept(folder: Path) -> None:
@@ -92,6 +135,35 @@ def test_missing_outcomes_are_asked_for(folder: Path) -> None:
     (folder / "Outcomes-a.txt").unlink()
     with pytest.raises(DataFileMissing, match=r"no Outcomes-a\.txt"):
         datasets.load("physionet2012", path=folder)
+
+
+def test_folder_without_records_asks_for_them(tmp_path: Path) -> None:
+    (tmp_path / "set-a").mkdir()
+    (tmp_path / "set-a/README.txt").write_text("about the records")
+    (tmp_path / "Outcomes-a.txt").write_text("RecordID,In-hospital_death\n")
+    with pytest.raises(DataFileMissing, match=r"no record \(132539\.txt, \.\.\.\) in set-a"):
+        datasets.load("physionet2012", path=tmp_path)
+
+
+def test_nobody_left_is_said_with_the_reasons(folder: Path) -> None:
+    (folder / "Outcomes-a.txt").write_text("RecordID,In-hospital_death\n1,0\n")
+    with pytest.raises(DataError, match="Nobody is left of 'physionet2012'") as caught:
+        datasets.load("physionet2012", path=folder)
+    assert str(folder / "set-a") in str(caught.value)
+    assert "2 stays: not in Outcomes-a.txt" in str(caught.value)
+
+
+def test_own_split_is_by_set(folder: Path) -> None:
+    write_record(folder, 142001, [], part="b")
+    for record in range(132003, 132009):
+        write_record(folder, record, [])
+    source = DataSource("physionet2012", path=str(folder), split_column="set")
+    train, val, test = source.split(source.load(0), 0)
+    assert test.subjects.tolist() == [142001]
+    assert len(train) + len(val) == 8
+    other = DataSource("physionet2012", path=str(folder), split_column="sets")
+    with pytest.raises(ConfigError, match=r"no split column 'sets'\. Did you mean 'set'\?"):
+        other.split(other.load(0), 0)
 
 
 def test_absent_set_is_noted(folder: Path) -> None:
@@ -153,6 +225,11 @@ def test_table_can_be_cut_to_one_set(shared_data: Path) -> None:
     cohort, report = datasets.load_with_report("physionet2012", path=shared_data, sets=("b",))
     assert len(cohort) == 4000
     assert "4,000 stays: of a set not asked for" in str(report)
+
+
+def test_table_without_the_set_leaves_nobody(shared_data: Path) -> None:
+    with pytest.raises(DataError, match=r"Left out: 8,000 stays: of a set not asked for\."):
+        datasets.load("physionet2012", path=shared_data, sets=("c",))
 
 
 def test_tiers_are_those_of_the_shared_list(shared_data: Path) -> None:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
-from dataset_layouts import write_psv
+from dataset_layouts import PSV_HEADER, write_psv
 
 from nocta import datasets
 from nocta.exceptions import ConfigError, DataError, DataFileMissing
+from nocta.experiments.setup import DataSource
 
 ABOUT = {"Age": 70.0, "Gender": 1, "Unit1": 1, "Unit2": 0, "HospAdmTime": -3.5}
 
@@ -35,6 +37,12 @@ def test_hours_fall_into_slots_of_eight(folder: Path) -> None:
     assert cohort.visits.tolist() == [[True] * 3 + [False] * 3, [True] * 6]
 
 
+def test_every_column_of_the_files_is_known(folder: Path) -> None:
+    catalog = datasets.load("physionet2019", path=folder).catalog
+    known = (*catalog.columns, *catalog.context, "ICULOS", "SepsisLabel")
+    assert list(known) == PSV_HEADER.split("|")
+
+
 def test_any_positive_hour_makes_the_slot_positive(folder: Path) -> None:
     cohort = datasets.load("physionet2019", path=folder)
     assert cohort.labels[0].tolist() == [0, 1, 0, -1, -1, -1]
@@ -46,6 +54,10 @@ def test_sets_are_a_fixed_split(folder: Path) -> None:
     assert cohort.fixed_split is not None
     assert cohort.fixed_split.tolist() == ["training_setA", "training_setB"]
     np.testing.assert_allclose(cohort.context[0], list(ABOUT.values()))
+    source = DataSource("physionet2019", path=str(folder), split_column="folder")
+    source.check_split_column()
+    with pytest.raises(ConfigError, match=r"Its own split is by 'folder'"):
+        replace(source, split_column="set").check_split_column()
 
 
 def test_grid_is_configurable_and_late_hours_counted(folder: Path) -> None:

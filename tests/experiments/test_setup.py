@@ -82,6 +82,12 @@ def test_other_parts_are_refused(names: list[str]) -> None:
         _read_parts(np.array(names))
 
 
+def test_a_table_read_without_its_split_column_is_refused(clinic: tuple[Path, Path]) -> None:
+    source = DataSource(str(clinic[0]), schema=str(clinic[1]))
+    with pytest.raises(ConfigError, match="read without its split column 'part'; name it"):
+        replace(source, split_column="part").split(source.load(0), 0)
+
+
 def test_data_without_parts_of_their_own_are_refused() -> None:
     source = DataSource("synthetic", split_column="set", max_subjects=20)
     with pytest.raises(ConfigError, match="has no split of its own"):

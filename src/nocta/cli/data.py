@@ -124,7 +124,7 @@ def data_source(
             f"--schema belongs to a table file; '{data}' names a built-in data set, which has "
             f"its own. If '{data}' is a file, write its path in full."
         )
-    return DataSource(
+    source = DataSource(
         data=data,
         schema=str(find_schema(data, schema)) if is_table(data) else None,
         path=None if path is None else str(path),
@@ -132,6 +132,8 @@ def data_source(
         fractions=parse_numbers("--fractions", fractions) or None,
         data_options=chosen,
     )
+    source.check_split_column()
+    return source
 
 
 def parse_data_options(data: str, pairs: Sequence[str] | None) -> dict[str, Any]:
@@ -139,17 +141,18 @@ def parse_data_options(data: str, pairs: Sequence[str] | None) -> dict[str, Any]
     from nocta import datasets
     from nocta.exceptions import ConfigError
 
-    options = parse_options(pairs or ())
-    if not options:
+    if not pairs:
         return {}
     if is_table(data):
         raise ConfigError(
             f"--data-option belongs to a built-in data set; '{data}' is a table, which is read "
             f"as its schema says."
         )
+    dataset = datasets.get(data)
+    options = parse_options(pairs, dataset.text_options)
     if "path" in options:
         raise ConfigError("The files of a data set are named with --path, not as an option.")
-    return datasets.get(data).check(options)
+    return dataset.check(options)
 
 
 def _check_table(data: str, path: Path | None) -> None:

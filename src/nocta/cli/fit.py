@@ -42,7 +42,8 @@ def fit(
         str | None,
         typer.Option(
             "--split-column",
-            help="Column that assigns subjects to train, val and test.",
+            help="Column that assigns subjects to train, val and test; of a built-in data set "
+            "its own split, as its card calls it.",
             show_default=False,
         ),
     ] = None,

@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
 
-def parse_options(pairs: Sequence[str]) -> dict[str, Any]:
+def parse_options(pairs: Sequence[str], texts: Collection[str] = ()) -> dict[str, Any]:
     """Names and values from `NAME=VALUE` texts.
 
     Values are read as JSON, else as Python literals, else taken as text.
 
+    Args:
+        pairs: As they were typed.
+        texts: Options that take text: `00,10` is no pair of numbers there.
+
     Example:
         >>> parse_options(["hidden=32", "radius=null", "metric=values", "features={'FDG': 1.0}"])
         {'hidden': 32, 'radius': None, 'metric': 'values', 'features': {'FDG': 1.0}}
+        >>> parse_options(["visits=00,10", "n=00"], texts=["visits"])
+        {'visits': '00,10', 'n': 0}
     """
     from nocta.exceptions import ConfigError
 
@@ -22,7 +28,8 @@ def parse_options(pairs: Sequence[str]) -> dict[str, Any]:
         name, equals, value = pair.partition("=")
         if not equals or not name.strip():
             raise ConfigError(f"'{pair}' is not an option; write it as NAME=VALUE.")
-        found[name.strip()] = parse_value(value)
+        parse = _parse_text if name.strip() in texts else parse_value
+        found[name.strip()] = parse(value)
     return found
 
 
@@ -70,3 +77,10 @@ def parse_value(text: str) -> Any:
         return ast.literal_eval(text)
     except (ValueError, SyntaxError):
         return text
+
+
+def _parse_text(text: str) -> Any:
+    """Text or a list of texts where it is written as such, in quotes; else as it was typed."""
+    value = parse_value(text)
+    parts = value if isinstance(value, list | tuple) else [value]
+    return value if all(isinstance(part, str) for part in parts) else text

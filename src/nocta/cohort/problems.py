@@ -81,3 +81,19 @@ def enumerate_some(items: Sequence[str] | Iterable[str], shown: int = _SHOWN) ->
     rest = len(items) - shown
     separator = "; " if any("," in item for item in items) else ", "
     return separator.join(items[:shown]) + (f" and {rest} more" if rest > 0 else "")
+
+
+def add_up(notes: Iterable[str]) -> tuple[str, ...]:
+    """Notes of several parts, each once; those that begin with a count, with the sum.
+
+    Example:
+        >>> add_up(["2 row(s) are left out.", "'alt' is never recorded.", "3 row(s) are left out."])
+        ('5 row(s) are left out.', "'alt' is never recorded.")
+    """
+    totals: dict[str, int] = {}
+    for note in notes:
+        count, _, rest = note.partition(" ")
+        counted = count.isdecimal()
+        text = rest if counted else note
+        totals[text] = totals.get(text, 0) + (int(count) if counted else 0)
+    return tuple(f"{total} {text}" if total else text for text, total in totals.items())

@@ -78,6 +78,7 @@ def read_rows(source: Source, schema: Schema, report: Report, *, may_wait: bool 
     slots = np.where(inside, slots, -1)
     order = np.flatnonzero(inside)
     order = order[np.lexsort((times[order], codes[order]))]
+    _note_shared(codes[order], slots[order], report)
     return Rows(names, codes, slots, order, n_slots)
 
 
@@ -241,6 +242,16 @@ def _report_duplicates(
             f"the same subject and visit twice: {enumerate_some(pairs)}.",
             "Keep one row per subject and visit.",
             "time",
+        )
+
+
+def _note_shared(codes: NDArray[np.int64], slots: NDArray[np.int64], report: Report) -> None:
+    """Note rows that give way to a later one; both arrays are by time within each subject."""
+    n_shared = int(((np.diff(codes) == 0) & (np.diff(slots) == 0)).sum())
+    if n_shared:
+        report.note(
+            f"{n_shared} row(s) share a slot with a later one; the last value of each feature and "
+            "the last label count."
         )
 
 

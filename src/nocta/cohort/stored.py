@@ -17,6 +17,7 @@ from numpy.typing import DTypeLike, NDArray
 
 from nocta.cohort.cohort import Cohort
 from nocta.cohort.parts import CohortParts
+from nocta.cohort.problems import add_up
 from nocta.cohort.table import Reading, SchemaLike
 
 #: Arrays up to so many bytes are held in memory.
@@ -65,11 +66,11 @@ def gather_parts(path: str | Path, schema: SchemaLike) -> Reading:
     n, filled = int(parts.n_subjects.sum()), 0
     arrays: dict[str, NDArray[Any]] = {}
     names: dict[str, list[NDArray[Any]]] = {"subjects": [], "groups": [], "fixed_split": []}
-    notes: dict[str, None] = {}
+    notes: list[str] = []
     cohort = None
     for reading in parts.cohorts():
         cohort = reading.cohort
-        notes |= dict.fromkeys(reading.notes)
+        notes += reading.notes
         rows = slice(filled, filled + len(cohort))
         filled += len(cohort)
         for name in ("values", "labels", "visits", "context"):
@@ -83,7 +84,7 @@ def gather_parts(path: str | Path, schema: SchemaLike) -> Reading:
     assert cohort is not None  # a folder without parts is an error
     merged = {name: _merge(found) for name, found in names.items() if found}
     fields = {**_fields(cohort), **arrays, **merged}
-    return Reading(StoredCohort(**fields), tuple(notes))
+    return Reading(StoredCohort(**fields), add_up(notes))
 
 
 def store(cohort: Cohort) -> StoredCohort:

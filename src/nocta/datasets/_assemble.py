@@ -8,6 +8,8 @@ import numpy as np
 
 from nocta.cohort.catalog import Catalog
 from nocta.cohort.cohort import Cohort
+from nocta.datasets._report import LoadLog, shown_sources
+from nocta.exceptions import DataError
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -17,6 +19,7 @@ def to_cohort(
     rows: pd.DataFrame,
     people: pd.DataFrame,
     catalog: Catalog,
+    log: LoadLog,
     *,
     name: str,
     classes: tuple[str, ...],
@@ -31,11 +34,17 @@ def to_cohort(
         people: One row per subject, the index holding the identifiers in the order of the
             cohort; has the context columns, and `group` and `part` where the data set has them.
         catalog: What can be acquired.
+        log: Tells why, where nobody is left.
         name: Name of the cohort.
         classes: Class names in order.
         slot_times: Real time of every slot.
         time_unit: Unit of `slot_times`.
+
+    Raises:
+        DataError: Nobody is left.
     """
+    if not len(people):
+        raise _nobody_left(name, log)
     n, shape = len(people), (len(people), catalog.n_times)
     at = people.index.get_indexer(rows["subject"]), rows["slot"].to_numpy(np.int64)
     values = np.full((*shape, len(catalog.columns)), np.nan, dtype=np.float32)
@@ -58,4 +67,12 @@ def to_cohort(
         slot_times=slot_times,
         time_unit=time_unit,
         fixed_split=people["part"].to_numpy() if "part" in people else None,
+    )
+
+
+def _nobody_left(name: str, log: LoadLog) -> DataError:
+    dropped = "; ".join(map(str, log.drops)) or "nothing, there was nobody in the files"
+    return DataError(
+        f"Nobody is left of '{name}', read from {', '.join(shown_sources(log.sources))}. "
+        f"Left out: {dropped}. `nocta datasets {name}` says which files and options it takes."
     )

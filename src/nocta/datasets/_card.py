@@ -89,6 +89,8 @@ class Card:
         currency: Unit of the prices.
         group_fees: Fees shared by a group.
         fractions: Train, validation and test part by default.
+        split_column: What its own split is called, for `--split-column`; its cohort then has
+            `fixed_split`. Empty where it has none.
         traps: What has misled people before.
         options: Loader options, with an explanation each.
     """
@@ -115,6 +117,7 @@ class Card:
     currency: str = ""
     group_fees: Mapping[str, float] = field(default_factory=dict)
     fractions: tuple[float, ...] = (0.70, 0.15, 0.15)
+    split_column: str = ""
     options: Mapping[str, str] = field(default_factory=dict)
 
     @property
@@ -149,9 +152,14 @@ class Card:
             ("Prices", self.cost_source),
             ("Fees per visit", fees),
             ("Default split", f"{self.split} (train / validation / test, by patient)"),
+            ("Own split", self._own_split()),
             ("Options", "\n".join(self._options())),
         ]
         return [(k, v) for k, v in entries if v]
+
+    def _own_split(self) -> str:
+        name = self.split_column
+        return f"by {name} (--split-column {name})" if name else ""
 
     def _options(self) -> list[str]:
         lines = [f"{name}: {about}" for name, about in self.options.items()]

@@ -66,7 +66,7 @@ def read(path: Path, wanted: Sequence[str], key: Sequence[str], log: LoadLog) ->
         path: A pipe-separated file (or comma-separated, after a spreadsheet).
         wanted: Column names in lower case.
         key: `("id",)`, or `("id", "side", "readprj")` for readings of X-rays.
-        log: Notes the file.
+        log: Receives the file, and the rows without a key.
     """
     import pandas as pd
 
@@ -93,7 +93,9 @@ def read(path: Path, wanted: Sequence[str], key: Sequence[str], log: LoadLog) ->
     table = pd.DataFrame(codes, columns=raw.columns)
     for name in (c for c in raw.columns if c.endswith("site")):
         table[name] = to_letter_code(raw[name])
-    table = table[table[list(key)].notna().all(axis=1)]
+    keyed = table[list(key)].notna().all(axis=1)
+    log.drop((~keyed).sum(), "rows", f"without ID, side or project ({path.name})")
+    table = table[keyed]
     return table.astype({k: int for k in key}).set_index(list(key))
 
 
@@ -120,10 +122,14 @@ class Readings:
     def of_visit(
         self, files: Mapping[str, Path], visit: str, project: int, log: LoadLog
     ) -> pd.DataFrame:
-        """Readings of one visit by (id, side), columns named by their pattern."""
+        """Readings of one visit by (id, side), columns named by their pattern.
+
+        Of a knee read in projects 37 and 42 the reading of 37 counts, and 42 where it is blank.
+        """
         path = files[self.family + visit]
         names = {c.replace("##", visit): c for c in self.columns}
         table = read(path, list(names), ("id", "side", "readprj"), log).reset_index()
+        table = table.sort_values("readprj", kind="stable")
         table["readprj"] = table["readprj"].replace(42, 37)
         chosen = table["readprj"] == project
         if len(table) and not chosen.any():
@@ -135,7 +141,9 @@ class Readings:
                 f'--data-option "{choice}" on the command line, {choice} in Python.'
             )
         log.drop((~chosen).sum(), "readings", f"of another project ({self.family})")
-        kept = table[chosen & table["side"].isin(list(SIDES))]
+        sided = table["side"].isin(list(SIDES))
+        log.drop((chosen & ~sided).sum(), "readings", f"side is neither 1 nor 2 ({self.family})")
+        kept = table[chosen & sided]
         merged = kept.drop(columns="readprj").groupby(["id", "side"]).first()
         log.drop(
             len(kept) - len(merged), "readings", f"merged into another of the knee ({self.family})"

@@ -38,6 +38,7 @@ class Study:
         self.sources = [s for feature in clinical for s in feature.sources]
         self.folder = files["enrollees"].parent
         self.found: set[str] = set()
+        self.strangers: set[int] = set()
         self.roster = by_patient(files["enrollees"], self._names("00"), log)
 
     def _names(self, visit: str) -> list[str]:
@@ -57,6 +58,7 @@ class Study:
             table = first if visit == "00" else self._clinical(visit)
             frame = self._one_visit(visit, table, first, projects[visit])
             frames.append(frame.assign(slot=slot))
+        self.log.drop(len(self.strangers), "patients", "not in Enrollees")
         lost = [s.column for s in self.sources if s.column not in self.found]
         if not self.found & set(WIDTHS):
             lost += WIDTHS
@@ -76,6 +78,7 @@ class Study:
                 extra = by_patient(self.files["subjectchar00"], names, self.log)
                 table = table.combine_first(extra)
             table = table.combine_first(self.roster)
+        self._note_strangers(table.index)
         return table.reindex(self.roster.index)
 
     def _one_visit(
@@ -85,10 +88,12 @@ class Study:
 
         widths = Readings("kxr_qjsw_duryea", tuple(WIDTHS.values()))
         films = widths.of_visit(self.files, visit, project, self.log)
+        self._note_strangers(films.index.get_level_values("id"))
         grades = None
         if self.task == "klg":
             readings = Readings("kxr_sq_bu", ("v##xrkl",))
             grades = readings.of_visit(self.files, visit, project, self.log)["v##xrkl"]
+            self._note_strangers(grades.index.get_level_values("id"))
         sides = []
         for code, letter in SIDES.items():
             index = self.roster.index
@@ -119,6 +124,9 @@ class Study:
             else:
                 asked[source.column] = numbers(table, str(source.name_at(visit, letter)))
         return asked, carried
+
+    def _note_strangers(self, patients: pd.Index) -> None:
+        self.strangers |= set(patients) - set(self.roster.index)
 
     def _note_found(self, values: Mapping[str, NDArray[np.float64]]) -> None:
         self.found |= {c for c, v in values.items() if not np.isnan(v).all()}

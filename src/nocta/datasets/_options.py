@@ -27,6 +27,12 @@ def option_defaults(loader: Loader) -> dict[str, Any]:
     return {p.name: p.default for p in parameters if p.name not in fixed}
 
 
+def text_options(loader: Loader) -> set[str]:
+    """Options that take text, or a list of texts."""
+    kinds = _kinds(loader)
+    return {o for o in option_defaults(loader) if kinds.get(o) is str or _is_texts(kinds.get(o))}
+
+
 def check_options(
     name: str, loader: Loader, options: Mapping[str, Any], about: Mapping[str, str]
 ) -> dict[str, Any]:
@@ -60,7 +66,7 @@ def _read(name: str, option: str, value: Any, kind: Any, about: str) -> Any:
 
     if isinstance(value, np.generic):
         value = value.item()
-    if isinstance(value, str) and get_origin(kind) is Sequence and get_args(kind) == (str,):
+    if isinstance(value, str) and _is_texts(kind):
         value = [part.strip() for part in value.split(",")]
     adapter = _adapter(kind)
     if adapter is None:
@@ -75,6 +81,10 @@ def _read(name: str, option: str, value: Any, kind: Any, about: str) -> Any:
         raise ConfigError(
             f"{option} is {value!r}, which '{name}' cannot use: {place}{said}.{meaning}"
         ) from error
+
+
+def _is_texts(kind: Any) -> bool:
+    return get_origin(kind) is Sequence and get_args(kind) == (str,)
 
 
 def _kinds(loader: Loader) -> dict[str, Any]:

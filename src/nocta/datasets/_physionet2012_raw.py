@@ -20,13 +20,16 @@ if TYPE_CHECKING:
 N_TIMES = 6
 SLOT_HOURS = 8
 HEADER = "Time,Parameter,Value"
-VENTILATION = "MechVent"
+VENTILATION, RECORD = "MechVent", "RecordID"
 # What a slot keeps of its readings; everything else keeps the median.
 SUMMED, LAST = ("Urine",), ("GCS",)
-# Readings outside are artefacts (a cuff at 0, a pH of 735) and count as not measured.
+# Readings outside are artefacts (a cuff at 0, a pH of 735) and count as not measured. What has
+# no range of its own may be anything but negative: -1 stands for unknown.
+NOT_NEGATIVE = (0.0, np.inf)
 PLAUSIBLE: Mapping[str, tuple[float, float]] = {
     "Gender": (0, 1),
     "Height": (100, 250),
+    "ICUType": (1, 4),
     "HR": (10, 300),
     "NISysABP": (20, 300),
     "NIDiasABP": (5, 200),
@@ -34,10 +37,13 @@ PLAUSIBLE: Mapping[str, tuple[float, float]] = {
     "Temp": (25, 45),
     "RespRate": (1, 100),
     "Weight": (25, 300),
+    "GCS": (3, 15),
+    "FiO2": (0.2, 1),
     "Urine": (0, 5000),
     "SysABP": (20, 300),
     "DiasABP": (5, 200),
     "MAP": (10, 250),
+    "HCT": (0, 100),
     "WBC": (0.1, 500),
     "K": (1, 15),
     "BUN": (1, 300),
@@ -47,6 +53,11 @@ PLAUSIBLE: Mapping[str, tuple[float, float]] = {
     "PaCO2": (5, 200),
     "SaO2": (20, 100),
 }
+
+
+def record_files(folder: Path, name: str) -> list[Path]:
+    """The records of a set, one file per stay; what is not named by a number is none."""
+    return sorted(p for p in (folder / f"set-{name}").glob("*.txt") if p.stem.isdecimal())
 
 
 def read_set(
@@ -67,7 +78,7 @@ def read_set(
     import pandas as pd
 
     outcome_file = folder / f"Outcomes-{name}.txt"
-    paths = sorted(p for p in (folder / f"set-{name}").glob("*.txt") if p.stem.isdecimal())
+    paths = record_files(folder, name)
     parameters = [*context, *measurements, VENTILATION]
     log.read(folder / f"set-{name}")
     died = _read_outcomes(outcome_file)
@@ -121,13 +132,23 @@ def _tidy(
     records["visit"] = minutes[records["Time"].cat.codes] // (60 * SLOT_HOURS)
     late = records["visit"] >= N_TIMES
     log.drop(late.sum(), "readings", f"at or after {N_TIMES * SLOT_HOURS} hours")
+    _count_unused(records[~late], parameters, log)
     parameter = records["Parameter"].cat.set_categories(parameters)
-    bounds = np.array([PLAUSIBLE.get(p, (-np.inf, np.inf)) for p in parameters])
+    bounds = np.array([PLAUSIBLE.get(p, NOT_NEGATIVE) for p in parameters])
     low, high = bounds[parameter.cat.codes].T
     artefact = ~records["Value"].between(low, high) & ~late & parameter.notna()
     log.drop(artefact.sum(), "readings", "implausible (-1, a pressure of 0, ...) or empty")
     records["Parameter"] = parameter
     return records[~late & ~artefact & parameter.notna()].drop(columns="Time")
+
+
+def _count_unused(records: pd.DataFrame, parameters: list[str], log: LoadLog) -> None:
+    """Report the readings of parameters that are not read (Cholesterol, TroponinI)."""
+    for name, count in records["Parameter"].value_counts().items():
+        if name not in (RECORD, *parameters):
+            log.drop(count, "readings", f"of {name}, a parameter that is not used")
+    nameless = records["Parameter"].isna() & records["Time"].notna()
+    log.drop(nameless.sum(), "readings", "without the name of a parameter")
 
 
 def _summarise(

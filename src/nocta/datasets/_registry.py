@@ -11,7 +11,7 @@ from typing import Any
 
 from nocta.cohort.cohort import Cohort
 from nocta.datasets._card import Card
-from nocta.datasets._options import check_options, option_defaults
+from nocta.datasets._options import check_options, option_defaults, text_options
 from nocta.datasets._report import LoadLog, LoadReport
 from nocta.exceptions import ConfigError, did_you_mean
 
@@ -55,6 +55,34 @@ class Dataset:
             ConfigError: There is no such option, or its value is of another kind.
         """
         return check_options(self.name, self.loader, options, self.card.options)
+
+    @property
+    def text_options(self) -> set[str]:
+        """Options that take text, or a list of texts.
+
+        Example:
+            >>> get("oai-klg").text_options
+            {'visits'}
+        """
+        return text_options(self.loader)
+
+    def check_split_column(self, column: str) -> None:
+        """Refuse a split column that is not the data set's own.
+
+        Raises:
+            ConfigError: It has no split of its own, or calls it by another name.
+        """
+        own = self.card.split_column
+        if not own:
+            raise ConfigError(
+                f"'{self.name}' has no split of its own; leave out --split-column, and the "
+                f"subjects are divided by the seed."
+            )
+        if column != own:
+            raise ConfigError(
+                f"'{self.name}' has no split column '{column}'.{did_you_mean(column, [own])} Its "
+                f"own split is by '{own}'; without --split-column the seed divides the subjects."
+            )
 
 
 _registered: dict[str, Dataset] = {}

@@ -7,7 +7,7 @@ A loader writes into a `LoadLog` while it works; from the log and the finished c
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeVar
@@ -68,6 +68,13 @@ class LoadLog:
 
         tracked: Iterable[T] = tqdm(items, desc=what, total=total, disable=not self.progress)
         return tracked
+
+
+def shown_sources(sources: Sequence[str]) -> list[str]:
+    """The files that were read, or how many where they are many."""
+    if len(sources) <= 4:
+        return list(sources)
+    return [f"{len(sources)} files below {os.path.commonpath(sources)}"]
 
 
 @dataclass(frozen=True)
@@ -133,7 +140,7 @@ class LoadReport:
 
     def short(self) -> str:
         """What was read, in one line; what was left out is not in it."""
-        sources = "; ".join(self._sources())
+        sources = "; ".join(shown_sources(self.sources))
         return (
             f"{self.name}: {self.n_subjects:,} subjects{self._patients()}, "
             f"{self.n_visits:,} visits in {self.n_times} slots, {self.n_labels:,} labels, "
@@ -147,7 +154,7 @@ class LoadReport:
     def lines(self) -> list[str]:
         """The report as plain text."""
         worst = sorted(self.missing_by_feature.items(), key=lambda item: -item[1])[:3]
-        out = [f"{self.name}: read {source}" for source in self._sources()]
+        out = [f"{self.name}: read {source}" for source in shown_sources(self.sources)]
         out += [
             f"  subjects  {self.n_subjects:,}{self._patients()}",
             f"  visits    {self.n_visits:,} in {self.n_times} slots",
@@ -158,11 +165,6 @@ class LoadReport:
         out += [f"  dropped   {d}" for d in self.dropped]
         out += [f"  note      {n}" for n in self.notes]
         return out
-
-    def _sources(self) -> list[str]:
-        if len(self.sources) <= 4:
-            return list(self.sources)
-        return [f"{len(self.sources)} files below {os.path.commonpath(self.sources)}"]
 
     def _classes(self) -> str:
         shown = [f"{name} {count:,}" for name, count in self.class_counts.items() if count]

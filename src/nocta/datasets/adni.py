@@ -67,6 +67,7 @@ def load(
         rows,
         people,
         make_catalog(offered, N_TIMES),
+        log,
         name="adni",
         classes=CLASSES,
         slot_times=tuple(float(SLOT_MONTHS * t) for t in range(N_TIMES)),

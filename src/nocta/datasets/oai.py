@@ -21,7 +21,7 @@ from nocta.datasets._oai_files import READ_PROJECT, VISITS, find_files
 from nocta.datasets._oai_study import Study, Task
 from nocta.datasets._registry import Dataset
 from nocta.datasets._report import LoadLog
-from nocta.exceptions import ConfigError, DataError
+from nocta.exceptions import ConfigError
 
 __all__ = ["CLINICAL", "DATASETS", "Clinical", "Source", "clinical_feature", "load"]
 
@@ -65,13 +65,12 @@ def load(
     labelled = rows.loc[rows["label"] >= 0, "subject"].unique()
     log.drop(rows["subject"].nunique() - len(labelled), "knees", "without any label")
     rows = rows[rows["subject"].isin(labelled)]
-    if rows.empty:
-        raise DataError(f"No knee has a label for '{task}' in the files of '{study.folder}'.")
     people = rows.drop_duplicates("subject").set_index("subject")[["group"]]
     return to_cohort(
         rows,
         people,
         make_catalog(_measurements(clinical, static_at), len(visits)),
+        log,
         name=f"oai-{task}",
         classes=CLASSES[task],
         slot_times=tuple(float(VISITS[v]) for v in visits),
@@ -166,7 +165,7 @@ WOMAC_CARD = Card(
         "The two knees of a patient belong to one group: split by patient, never by knee.",
         "Codes are '1: Yes' at some visits and 1 at others; '.: Missing ...' is missing.",
         "X-rays were read in several projects: 15 counts to month 48, 37 (and 42, its "
-        "continuation) after; the report counts what was left out.",
+        "continuation) after; of a knee read in both, 37. The report counts what was left out.",
         "Some questions were not asked at every visit (blood pressure); they are missing there.",
         "WOM* and KOOS* of the visit come from the form the label comes from: never features.",
         "Age advances with the visits; sex, race, education and the like are carried on from "

@@ -16,7 +16,7 @@ from nocta.cohort.cohort import Cohort
 from nocta.datasets._assemble import to_cohort
 from nocta.datasets._card import Card, Measurement, make_catalog
 from nocta.datasets._files import locate, missing
-from nocta.datasets._physionet2012_raw import N_TIMES, SLOT_HOURS, read_set
+from nocta.datasets._physionet2012_raw import N_TIMES, SLOT_HOURS, read_set, record_files
 from nocta.datasets._registry import Dataset
 from nocta.datasets._report import LoadLog
 from nocta.exceptions import ConfigError, DataError
@@ -102,6 +102,7 @@ def load(
         rows,
         people,
         make_catalog(chosen, N_TIMES, CONTEXT, fees),
+        log,
         name="physionet2012" if task == "death" else "physionet2012-vent",
         classes=CLASSES[task],
         slot_times=tuple(float(SLOT_HOURS * (t + 1)) for t in range(N_TIMES)),
@@ -155,9 +156,10 @@ def read_raw(folder: Path, sets: Sequence[str], log: LoadLog) -> pd.DataFrame:
         if not (folder / f"set-{name}").is_dir():
             log.note(f"set-{name} is not in '{folder}': went on without")
             continue
-        for needed in (f"Outcomes-{name}.txt", f"set-{name}/*.txt"):
-            if not any(folder.glob(needed)):
-                raise missing(CARD, [folder], f"There is no {needed}")
+        if not (folder / f"Outcomes-{name}.txt").is_file():
+            raise missing(CARD, [folder], f"There is no Outcomes-{name}.txt")
+        if not record_files(folder, name):
+            raise missing(CARD, [folder], f"There is no record (132539.txt, ...) in set-{name}")
         frames.append(read_set(folder, name, [m.name for m in MEASUREMENTS], list(CONTEXT), log))
     return pd.concat(frames, ignore_index=True)
 
@@ -190,6 +192,7 @@ CARD = Card(
     ),
     measurements=MEASUREMENTS,
     context=CONTEXT,
+    split_column="set",
     cost_source=(
         "Our own tiers, not a price list: vital signs .1, bedside .3, arterial line and common "
         "blood tests .5, blood gas, lactate and troponin 1. Groups come from one draw or line; "
@@ -204,7 +207,7 @@ CARD = Card(
         "the patient seemed.",
         "Readings include artefacts (-1, a pressure of 0, a pH of 735); values outside "
         "plausible ranges count as not measured.",
-        "The challenge's own split is set a against set b (`fixed_split`).",
+        "The challenge's own split is set a against set b.",
         "Record 0 h holds weight, height, age and unit type; -1 there means unknown.",
         "A death after discharge is not a death in hospital.",
     ),

@@ -49,8 +49,9 @@ class DataSource:
         schema: Path of the table's schema; `None` for a built-in data set.
         path: Folder or file of a built-in data set that has to be downloaded.
         split_column: Use parts assigned beforehand: this column of a table, or the own split
-            of a built-in data set. Parts are called train, val and test; where there are only
-            two, the first one in alphabetical order (or train) is divided further by the seed.
+            of a built-in data set, by the name its card gives it. Parts are called train, val
+            and test; where there are only two, the first one in alphabetical order (or train)
+            is divided further by the seed.
         fractions: Size of train, validation and test; the data set's own by default.
         max_subjects: Take at most this many subjects, drawn with the seed; for rehearsals.
         data_options: Options of a built-in data set's loader, as plain data; its card lists
@@ -119,6 +120,16 @@ class DataSource:
         cohort, report = datasets.load_with_report(self.data, path=self.path, **options)
         return cohort, lambda: report
 
+    def check_split_column(self) -> None:
+        """Refuse a split column that a built-in data set does not have; nothing is read.
+
+        That of a table is looked for when the table is read.
+        """
+        from nocta import datasets
+
+        if self.schema is None and self.split_column is not None:
+            datasets.get(self.data).check_split_column(self.split_column)
+
     def split(self, cohort: Cohort, seed: int) -> tuple[Cohort, Cohort, Cohort]:
         """Train, validation and test subjects of a seed; validation is capped in size."""
         fixed = self.split_column is not None or (
@@ -139,10 +150,11 @@ class DataSource:
         return datasets.get(self.data).fractions
 
     def _fixed_parts(self, cohort: Cohort, seed: int) -> list[Cohort]:
+        self.check_split_column()
         if cohort.fixed_split is None:
             raise ConfigError(
-                f"'{self.data}' has no split of its own; leave out --split-column, and the "
-                f"subjects are divided by the seed."
+                f"'{self.data}' was read without its split column '{self.split_column}'; name it "
+                f'in the schema: split = "{self.split_column}".'
             )
         train, val, test = _read_parts(cohort.fixed_split)
         if val is not None:
