@@ -10,6 +10,7 @@ NoctaError
     BudgetTooSmall            a decision costs more than what is left
   ConfigError(ValueError)     an option has an impossible value
   ModelError(ValueError)      a saved model is damaged, too new, or of another kind
+  ProcessKilled(RuntimeError) a process that did the work died, again and again
   NotFittedError              used before `fit` (also scikit-learn's)
   MissingExtraError           an optional dependency is not installed (also ImportError)
 """
@@ -60,6 +61,10 @@ class ConfigError(NoctaError, ValueError):
 
 class ModelError(NoctaError, ValueError):
     """A saved model is damaged, from a newer version, or not the kind asked for."""
+
+
+class ProcessKilled(NoctaError, RuntimeError):
+    """A process, or a worker of a cluster, died over the same work more than once."""
 
 
 class NotFittedError(NoctaError, _SklearnNotFittedError):  # type: ignore[misc]

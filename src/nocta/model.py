@@ -127,6 +127,7 @@ class NOCTA(BaseEstimator):  # type: ignore[misc]
             progress: Show a bar.
 
         Other prices than those it was fitted with are welcome: bring them in the cohort's catalog.
+        Everything acquired and predicted is returned, so memory grows with the cohort.
         """
         self.check_fits(cohort)
         limits = None if budget is None else np.broadcast_to(budget, len(cohort))
@@ -139,9 +140,7 @@ class NOCTA(BaseEstimator):  # type: ignore[misc]
                 seed=self.seed,
                 progress=progress,
             )
-            for rows in np.array_split(
-                np.arange(len(cohort)), max(1, -(-len(cohort) // ROLLED_OUT_AT_ONCE))
-            )
+            for rows in piece_rows(len(cohort))
         ]
         return pieces[0] if len(pieces) == 1 else Rollout.concatenate(pieces)
 
@@ -228,6 +227,12 @@ class NOCTA(BaseEstimator):  # type: ignore[misc]
         from nocta.persistence import save_model
 
         save_model(self, path)
+
+
+def piece_rows(n_subjects: int) -> list[NDArray[np.int64]]:
+    """Rows of the subjects that are rolled out together, piece by piece."""
+    n_pieces = max(1, -(-n_subjects // ROLLED_OUT_AT_ONCE))
+    return np.array_split(np.arange(n_subjects), n_pieces)
 
 
 def planner_class(preset: str) -> type[Planner]:

@@ -156,6 +156,12 @@ def read_manifest(path: str | Path, kind: str = "nocta-model") -> dict[str, Any]
 # -- the folder -----------------------------------------------------------------------------
 
 
+def checksum(path: str | Path) -> str:
+    """Hash of a saved model: of its manifest, which holds that of its arrays."""
+    read_manifest(path)  # says what is wrong with it
+    return _digest((Path(path) / MANIFEST).read_bytes())
+
+
 def _write(
     path: Path,
     kind: str,

@@ -149,3 +149,32 @@ def test_other_prices_keep_the_test_subjects(
     (row,) = rows(tmp_path / "r.csv")
     assert row["split"] == "test"
     assert float(row["cost"]) < 6000
+
+
+def test_a_stopped_evaluation_keeps_its_points(
+    fitted_model: Path, small_clinic: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    out = tmp_path / "r.csv"
+    args = ["evaluate", fitted_model, small_clinic, "--out", out, "--cost-weights", "0.01,0.001"]
+    done: list[float] = []
+    real = nocta.NOCTA.rollout
+
+    def stop_at_the_second(self: nocta.NOCTA, cohort: object, weight: float, **rest: object):  # type: ignore[no-untyped-def]
+        if done:
+            raise KeyboardInterrupt
+        done.append(weight)
+        return real(self, cohort, weight, **rest)  # type: ignore[arg-type]
+
+    with monkeypatch.context() as patch:
+        patch.setattr(nocta.NOCTA, "rollout", stop_at_the_second)
+        status, shown = invoke(*args, "--quiet")
+    assert status == 130
+    assert "the same command goes on" in shown
+    assert [r["cost_weight"] for r in rows(out)] == ["0.01"]
+    first = rows(out)[0]
+    status, shown = invoke(*args, "--quiet")
+    assert status == 0
+    assert "1 of 2 operating points were finished before" in shown
+    assert rows(out)[0] == first
+    assert [r["cost_weight"] for r in rows(out)] == ["0.01", "0.001"]
+    assert [file.name for file in tmp_path.iterdir()] == ["r.csv"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tracemalloc
 from pathlib import Path
 
 import numpy as np
@@ -9,8 +10,9 @@ import pandas as pd
 import pytest
 
 from nocta.cohort.cohort import Cohort
-from nocta.cohort.parts import CohortParts, is_parts
+from nocta.cohort.parts import CohortParts, _occurring_twice, is_parts
 from nocta.cohort.stored import StoredCohort, gather_parts, store
+from nocta.cohort.table import read_table
 from nocta.cohort.validate import order_classes
 from nocta.exceptions import DataError, DataFileMissing
 from nocta.testing import tiny_cohort
@@ -84,6 +86,16 @@ def test_a_folder_of_parts_can_be_read_like_a_table(folder: Path) -> None:
         np.testing.assert_array_equal(a.subjects, b.subjects)
 
 
+def test_counts_of_all_parts_are_added_up(tmp_path: Path) -> None:
+    table = long_table()
+    folder = write_parts(tmp_path / "timed", table, (10, 20))
+    schema = folder / "schema.toml"
+    schema.write_text(SCHEMA.replace('visit = "visit"', 'time = "visit"\ngrid = [0, 2]\nend = 4'))
+    whole = read_table(table, schema).notes
+    assert any("share a slot with a later one" in note for note in whole)
+    assert gather_parts(folder, schema).notes == whole
+
+
 def test_one_sorted_file_is_cut_where_a_subject_begins(tmp_path: Path) -> None:
     folder = write_parts(tmp_path / "one", long_table(), (30,))
     file = folder / "part-0.parquet"
@@ -114,6 +126,32 @@ def test_an_unsorted_file_stays_whole(tmp_path: Path) -> None:
     parts = CohortParts.open(folder / "part-0.parquet", folder / "schema.toml", rows_per_part=20)
     assert len(parts) == 1
     assert parts.n_subjects.tolist() == [30]
+
+
+def test_files_without_a_row_are_left_out(folder: Path, tmp_path: Path) -> None:
+    before = CohortParts.open(folder, folder / "schema.toml")
+    first = pd.read_parquet(folder / "part-0.parquet")
+    first.iloc[:0].to_parquet(folder / "part-9.parquet")
+    found = CohortParts.open(folder, folder / "schema.toml")
+    assert [part.name for part in found.parts] == [part.name for part in before.parts]
+    assert len(gather_parts(folder, folder / "schema.toml").cohort) == before.n_subjects.sum()
+    nobody = tmp_path / "nobody"
+    nobody.mkdir()
+    first.iloc[:0].to_parquet(nobody / "part-0.parquet")
+    with pytest.raises(DataError, match="nobody': the table has no rows"):
+        CohortParts.open(nobody, folder / "schema.toml")
+
+
+def test_looking_for_torn_subjects_copies_their_hashes_once() -> None:
+    hashes = [np.arange(i, 4_000_000, 4, dtype=np.uint64) for i in range(4)]
+    n_bytes = sum(own.nbytes for own in hashes)
+    tracemalloc.start()
+    try:
+        assert _occurring_twice(hashes).size == 0
+        assert tracemalloc.get_traced_memory()[1] < 1.25 * n_bytes
+    finally:
+        tracemalloc.stop()
+    assert _occurring_twice([*hashes, np.array([7, 9], dtype=np.uint64)]).tolist() == [7, 9]
 
 
 def test_a_subject_in_two_parts_is_an_error_that_names_both(folder: Path) -> None:

@@ -7,6 +7,7 @@ import pytest
 import torch
 
 from nocta.cohort.history import History
+from nocta.estimators import retrieval
 from nocta.estimators.base import SequentialEstimator
 from nocta.estimators.contrastive import ContrastiveEstimator
 from nocta.estimators.retrieval import NeighborBank
@@ -86,6 +87,25 @@ def test_the_nearest_neighbour_of_a_training_subject_is_itself(
     assert float(distance.max()) < 1e-2
     full = train.recorded.all(axis=(1, 2))
     np.testing.assert_array_equal(found.subjects[full, 0], np.flatnonzero(full))
+
+
+def test_what_is_kept_of_a_bank_is_bounded_in_bytes(
+    tiny_parts: Parts, tiny_predictor: CrossFittedPredictor, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    member, observation = tiny_predictor.members[0], observe(tiny_parts[2], 2)
+
+    def fresh_bank() -> NeighborBank:
+        return NeighborBank(tiny_parts[0], "predictor", encoder=member.encoder_, predictor=member)
+
+    free = fresh_bank()
+    expected = free.nearest(observation)
+    monkeypatch.setattr(retrieval, "CACHED_BYTES", 3 * next(iter(free._cache.values())).nbytes)
+    bounded = fresh_bank()
+    for found, wanted in zip(bounded.nearest(observation), expected, strict=True):
+        np.testing.assert_array_equal(found, wanted)
+    kept = sum(points.nbytes for points in bounded._cache.values())
+    assert 0 < kept <= retrieval.CACHED_BYTES < sum(p.nbytes for p in free._cache.values())
+    assert kept == bounded._cached_bytes
 
 
 def test_neighbours_are_masked_like_the_query(

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 from fake_methods import FAKES
 
+from nocta.experiments import score_run
 from nocta.experiments.setup import DataSource, Setup
 from nocta.policies.registry import METHODS
 
@@ -29,3 +31,21 @@ def clinic() -> tuple[Path, Path]:
     """A table of 300 subjects and its schema."""
     folder = Path(__file__).parents[2] / "examples"
     return folder / "clinic.csv", folder / "clinic.schema.toml"
+
+
+@pytest.fixture
+def interrupted() -> Iterator[Callable[[str], pytest.MonkeyPatch]]:
+    """Stop when the result of this name is to be written, until undone."""
+    patch, real = pytest.MonkeyPatch(), score_run.write_atomically
+
+    def stop_at(name: str) -> pytest.MonkeyPatch:
+        def write(path: Path, data: bytes) -> None:
+            if path.name == name:
+                raise KeyboardInterrupt
+            real(path, data)
+
+        patch.setattr(score_run, "write_atomically", write)
+        return patch
+
+    yield stop_at
+    patch.undo()

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 from types import TracebackType
@@ -41,12 +43,17 @@ class RealCluster:
             *("--death-timeout", "20"),
         )
 
-    def wait_for_workers(self, n: int) -> None:
-        """Wait until so many workers have reported to the scheduler."""
+    def wait_for_worker(self, name: str) -> None:
+        """Wait until a worker has reported to the scheduler."""
         from distributed import Client
 
         with Client(self.address, set_as_default=False) as client:
-            client.wait_for_workers(n, timeout=PATIENCE)
+            wait_until(
+                lambda: any(
+                    about["name"] == name
+                    for about in client.scheduler_info(n_workers=-1)["workers"].values()
+                )
+            )
 
     def _start(self, kind: str, *args: Any) -> subprocess.Popen[bytes]:
         command = [
@@ -74,6 +81,47 @@ class RealCluster:
         for process in reversed(self.processes):
             process.kill()
             process.wait()
+
+
+class Victim:
+    """A worker that takes tasks without doing them, and is killed when it holds one.
+
+    Args:
+        cluster: Gets one more worker.
+    """
+
+    def __init__(self, cluster: RealCluster) -> None:
+        self.cluster = cluster
+        self.process = cluster.add_worker("victim")
+        cluster.wait_for_worker("victim")
+        self.held: list[str] = []
+        self._watch = threading.Thread(target=self._kill_when_it_holds)
+        self._done = threading.Event()
+
+    def stand_still(self) -> None:
+        """From now on it does nothing; the scheduler will not notice for half a minute."""
+        self.process.send_signal(signal.SIGSTOP)
+        self._watch.start()
+
+    def _kill_when_it_holds(self) -> None:
+        from distributed import Client
+
+        with Client(self.cluster.address, set_as_default=False) as client:
+            workers = client.scheduler_info(n_workers=-1)["workers"]
+            address = next(a for a, about in workers.items() if about["name"] == "victim")
+            while not self.held and not self._done.wait(0.02):
+                self.held += map(str, client.processing().get(address, ()))
+            self.process.kill()
+
+    def __enter__(self) -> Victim:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._done.set()
+        if self._watch.is_alive():
+            self._watch.join()
+        self.process.kill()
+        self.process.wait()
 
 
 def _has_address(file: Path) -> bool:

@@ -11,6 +11,7 @@ import numpy as np
 
 from nocta.cohort.cohort import Cohort
 from nocta.experiments.job import Job
+from nocta.experiments.score_run import ScorePart
 from nocta.policies.base import Policy
 from nocta.policies.fixed import FixedPlanPolicy
 from nocta.policies.method import Method, Trial
@@ -84,6 +85,18 @@ class DyingJob(Job):
         if os.getpid() != self.home:
             os._exit(1)
         return False
+
+
+class FragilePart(ScorePart):
+    """Takes its process down as often as a file beside the input says of the part."""
+
+    def __call__(self, receipt: dict[str, Any]) -> bytes:
+        file = self.part.path.with_name("deaths")
+        name, left = file.read_text("utf-8").split()
+        if name == self.part.name and int(left) > 0:
+            file.write_text(f"{name} {int(left) - 1}", "utf-8")
+            os._exit(1)
+        return super().__call__(receipt)
 
 
 class Leaking(Honest):

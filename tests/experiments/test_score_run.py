@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pytest
+from fake_methods import FragilePart
 from pyarrow import parquet
 
 from nocta.cohort.cohort import Cohort
-from nocta.exceptions import ConfigError, DataError
+from nocta.exceptions import ConfigError, DataError, ProcessKilled
 from nocta.experiments import score_run
+from nocta.experiments.files import Stamp
 from nocta.experiments.score_run import ScorePart, ScoreRequest, score_cohort
 from nocta.model import NOCTA
 from nocta.testing import tiny_cohort
@@ -65,9 +69,9 @@ def computed(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     found: list[str] = []
     real = ScorePart.__call__
 
-    def spy(self: ScorePart) -> bytes:
+    def spy(self: ScorePart, receipt: dict[str, Any]) -> bytes:
         found.append(self.part.name)
-        return real(self)
+        return real(self, receipt)
 
     monkeypatch.setattr(ScorePart, "__call__", spy)
     return found
@@ -120,8 +124,10 @@ def test_a_file_of_somebody_else_is_left_alone(inputs: tuple[Path, Path], tmp_pa
     out = tmp_path / "scores"
     out.mkdir()
     pd.DataFrame({"a": [1]}).to_parquet(out / "mine.parquet")
-    with pytest.raises(ConfigError, match="not by nocta score"):
-        score_cohort(ScoreRequest.of(model, 0.005), cohort, out, n_jobs=1)
+    for force in (False, True):
+        with pytest.raises(ConfigError, match="was not made by nocta score") as told:
+            score_cohort(ScoreRequest.of(model, 0.005), cohort, out, n_jobs=1, force=force)
+        assert "--force" not in str(told.value)
     assert pd.read_parquet(out / "mine.parquet")["a"].tolist() == [1]
     (tmp_path / "folder.parquet").mkdir()
     (tmp_path / "file").write_text("")
@@ -135,21 +141,14 @@ def test_a_kill_in_the_middle_of_one_file_keeps_finished_parts(
     inputs: tuple[Path, Path],
     tmp_path: Path,
     computed: list[str],
-    monkeypatch: pytest.MonkeyPatch,
+    interrupted: Callable[[str], pytest.MonkeyPatch],
 ) -> None:
     model, cohort = inputs
     request, out = ScoreRequest.of(model, 0.005), tmp_path / "scores.parquet"
-    real = score_run.write_atomically
-
-    def interrupted(path: Path, data: bytes) -> None:
-        if path.name == "part-1.parquet":
-            raise KeyboardInterrupt
-        real(path, data)
-
-    with monkeypatch.context() as patch:
-        patch.setattr(score_run, "write_atomically", interrupted)
-        with pytest.raises(KeyboardInterrupt):
-            score_cohort(request, cohort, out, n_jobs=1)
+    stop = interrupted("part-1.parquet")
+    with pytest.raises(KeyboardInterrupt):
+        score_cohort(request, cohort, out, n_jobs=1)
+    stop.undo()
     assert not out.exists()
     computed.clear()
     score_cohort(request, cohort, out, n_jobs=1)
@@ -185,6 +184,77 @@ def test_results_of_other_settings_are_not_mixed(
         computed.clear()
         score_cohort(ScoreRequest.of(model, 0.001), cohort, out, n_jobs=1, force=True)
         assert len(computed) == 3
+
+
+@pytest.mark.parametrize("name", ["scores", "scores.parquet"])
+def test_a_stopped_run_with_force_goes_on_with_force(
+    name: str,
+    inputs: tuple[Path, Path],
+    tmp_path: Path,
+    computed: list[str],
+    interrupted: Callable[[str], pytest.MonkeyPatch],
+) -> None:
+    model, cohort = inputs
+    out = tmp_path / name
+    score_cohort(ScoreRequest.of(model, 0.005), cohort, out, n_jobs=1)
+    request = ScoreRequest.of(model, 0.001)
+    stop = interrupted("part-2.parquet")
+    with pytest.raises(KeyboardInterrupt):
+        score_cohort(request, cohort, out, n_jobs=1, force=True)
+    stop.undo()
+    computed.clear()
+    said: list[str] = []
+    score_cohort(request, cohort, out, n_jobs=1, force=True, say=said.append)
+    assert said == ["2 of 3 parts were finished before."]
+    assert computed == ["part-2"]
+    computed.clear()
+    score_cohort(request, cohort, out, n_jobs=1, force=True)
+    assert computed == []
+
+
+def test_results_of_parts_that_are_gone_are_not_left_among_the_others(
+    inputs: tuple[Path, Path], tmp_path: Path
+) -> None:
+    model, cohort = inputs
+    request, out = ScoreRequest.of(model, 0.005), tmp_path / "scores"
+    score_cohort(request, cohort, out, n_jobs=1)
+    (cohort / "part-2.parquet").rename(cohort / "other.parquet")
+    with pytest.raises(ConfigError, match=r"not in this cohort: part-2.parquet.*Use --force"):
+        score_cohort(request, cohort, out, n_jobs=1)
+    assert (out / "part-2.parquet").is_file()
+    score_cohort(request, cohort, out, n_jobs=1, force=True)
+    names = ["other.parquet", "part-0.parquet", "part-1.parquet"]
+    assert sorted(file.name for file in out.iterdir()) == names
+    assert pd.read_parquet(out)["subject"].is_unique
+
+
+def test_a_part_without_rows_has_no_result(inputs: tuple[Path, Path], tmp_path: Path) -> None:
+    model, cohort = inputs
+    pd.read_parquet(cohort / "part-0.parquet").iloc[:0].to_parquet(cohort / "empty.parquet")
+    out = tmp_path / "scores"
+    assert score_cohort(ScoreRequest.of(model, 0.005), cohort, out, n_jobs=1) == sum(FEW)
+    assert sorted(file.name for file in out.iterdir()) == [f"part-{i}.parquet" for i in range(3)]
+
+
+def test_scoring_begins_before_every_input_is_hashed(
+    inputs: tuple[Path, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model, cohort = inputs
+    events: list[str] = []
+    hashed, scored = score_run._digest_of, ScorePart.__call__
+
+    def digest(path: str, stamp: Stamp) -> str:
+        events.append(f"hash {Path(path).stem}")
+        return hashed(path, stamp)
+
+    def call(self: ScorePart, receipt: dict[str, Any]) -> bytes:
+        events.append(f"score {self.part.name}")
+        return scored(self, receipt)
+
+    monkeypatch.setattr(score_run, "_digest_of", digest)
+    monkeypatch.setattr(ScorePart, "__call__", call)
+    score_cohort(ScoreRequest.of(model, 0.005), cohort, tmp_path / "scores", n_jobs=1)
+    assert events.index("score part-0") < events.index("hash part-1")
 
 
 def test_a_result_says_what_it_was_made_from(inputs: tuple[Path, Path], tmp_path: Path) -> None:
@@ -236,3 +306,22 @@ def test_two_processes_give_the_same_files(inputs: tuple[Path, Path], tmp_path: 
     for i in range(3):
         name = f"part-{i}.parquet"
         assert (tmp_path / "one" / name).read_bytes() == (tmp_path / "two" / name).read_bytes()
+
+
+@pytest.mark.parametrize("deaths", [1, 2])
+def test_a_part_whose_process_dies_is_scored_once_more(
+    deaths: int, inputs: tuple[Path, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model, cohort = inputs
+    request, out = ScoreRequest.of(model, 0.005), tmp_path / "out"
+    score_cohort(request, cohort, tmp_path / "calm", n_jobs=1)
+    monkeypatch.setattr(score_run, "ScorePart", FragilePart)
+    (cohort / "deaths").write_text(f"part-1 {deaths}")
+    if deaths == 2:
+        with pytest.raises(ProcessKilled, match="Part 'part-1' ended its process twice"):
+            score_cohort(request, cohort, out, n_jobs=2)
+        assert (out / "part-0.parquet").is_file()
+    score_cohort(request, cohort, out, n_jobs=2)
+    for i in range(3):
+        name = f"part-{i}.parquet"
+        assert (out / name).read_bytes() == (tmp_path / "calm" / name).read_bytes()

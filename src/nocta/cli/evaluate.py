@@ -22,6 +22,7 @@ from nocta.cli.running import AvailabilityOption, QuietOption
 if TYPE_CHECKING:
     import pandas as pd
 
+    from nocta.evaluation.rollout import Availability
     from nocta.model import NOCTA
 
 AUDITED = 48
@@ -76,11 +77,13 @@ def evaluate(
     with the model's own schema unless another is given, a built-in data set with the options of
     the fit unless --data-option gives others. A sample is audited: the policy lives again
     through worlds changed wherever it has not looked, and nothing it does may differ.
-    """
-    from tqdm.auto import tqdm
 
+    Each operating point is written when it is finished, and large cohorts are rolled out piece by
+    piece. Run the same command again to go on with a run that was stopped.
+    """
     from nocta.exceptions import ConfigError
     from nocta.experiments import saved
+    from nocta.experiments.evaluate_run import PointStore, judge_points, made_from
     from nocta.experiments.results import results_frame, write_results
     from nocta.persistence import load
 
@@ -101,15 +104,26 @@ def evaluate(
         part=part,  # type: ignore[arg-type]  # checked above
         data_options=chosen,
     )
-    typer.echo(f"{judged.cohort.name}: {judged.note}.", err=True)
-    rows = [
-        saved.judge(fitted, judged, setting, availability)  # type: ignore[arg-type]
-        for setting in tqdm(settings, desc="operating points", disable=quiet)
-    ]
+    rule: Availability = availability  # type: ignore[assignment]  # the environment checks it
+
+    def say(sentence: str) -> None:
+        typer.echo(sentence, err=True)
+
+    say(f"{judged.cohort.name}: {judged.note}.")
+    store = PointStore(out, made_from(model, judged, rule))
+    store.open()
+    rows = []
+    try:
+        for row in judge_points(fitted, judged, settings, rule, store, progress=not quiet, say=say):
+            rows.append(row)
+            write_results(results_frame(rows), out)
+        middle = settings[len(settings) // 2]
+        finding = saved.audit_sample(fitted, judged, middle, rule, AUDITED)
+    except KeyboardInterrupt:
+        say("\nStopped. What is finished is kept; the same command goes on.")
+        raise typer.Exit(130) from None
+    store.close()
     frame = results_frame(rows)
-    write_results(frame, out)
-    middle = settings[len(settings) // 2]
-    finding = saved.audit_sample(fitted, judged, middle, availability, AUDITED)  # type: ignore[arg-type]
     _print(frame, fitted)
     typer.echo(f"Audit: {finding}")
     typer.echo(f"Wrote {out}.")

@@ -55,7 +55,11 @@ def score(
         ),
     ] = None,
     force: Annotated[
-        bool, typer.Option("--force", help="Replace results of other settings.")
+        bool,
+        typer.Option(
+            "--force",
+            help="Replace results of other settings, and of parts the cohort does not have.",
+        ),
     ] = False,
     quiet: QuietOption = False,
 ) -> None:

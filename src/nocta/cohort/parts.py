@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -47,6 +48,14 @@ class Part:
     name: str
     path: Path
     rows: tuple[int, int] | None = None
+
+    @property
+    def n_rows(self) -> int:
+        """How many rows it has."""
+        if self.rows is not None:
+            return self.rows[1] - self.rows[0]
+        with _open(self.path) as file:
+            return int(file.metadata.num_rows)
 
     def table(self, columns: Sequence[str] | None = None) -> pa.Table:
         """The rows of the part; all columns, or those of these that are there."""
@@ -116,6 +125,8 @@ class CohortParts:
 
         Raises:
             DataError: There is no part, a part cannot be read, or a subject is in two parts.
+
+        Files without a row, as some programs write them beside the others, are left out.
         """
         path = Path(path)
         report = Report()
@@ -124,7 +135,9 @@ class CohortParts:
         assert parsed is not None
         files = list_files(path)
         found = _Survey(parsed)
-        parts = [Part(file.stem, file) for file in files]
+        parts = [part for part in (Part(file.stem, file) for file in files) if part.n_rows]
+        if not parts:
+            raise DataError(f"'{path}': the table has no rows. Give it one per subject and visit.")
         for part in parts:
             found.add(part)
         found.check_whole(parts)
@@ -204,11 +217,13 @@ class _Survey:
 
     def check_whole(self, parts: Sequence[Part]) -> None:
         """Raise when a subject is in two parts. Equal hashes are looked into, so none is wrong."""
-        owner = np.repeat(np.arange(len(parts)), [len(h) for h in self.hashes])
-        hashes = np.concatenate(self.hashes)
-        order = np.argsort(hashes, kind="stable")
-        same = np.flatnonzero(hashes[order][1:] == hashes[order][:-1])
-        pairs = {(int(owner[order[i]]), int(owner[order[i + 1]])) for i in same}
+        twice = _occurring_twice(self.hashes)
+        shared = [own[np.isin(own, twice)] for own in self.hashes] if twice.size else []
+        owners: dict[int, list[int]] = {}
+        for i, own in enumerate(shared):
+            for value in own.tolist():
+                owners.setdefault(value, []).append(i)
+        pairs = {pair for found in owners.values() for pair in pairwise(found)}
         torn = [
             f"subject {name} ({parts[a].path.name} and {parts[b].path.name})"
             for a, b in sorted(pairs)
@@ -275,6 +290,13 @@ def _hash(ids: Sequence[str]) -> NDArray[np.uint64]:
 
     found: NDArray[np.uint64] = hash_array(np.array(ids, dtype=object), categorize=False)
     return found
+
+
+def _occurring_twice(hashes: Sequence[NDArray[np.uint64]]) -> NDArray[np.uint64]:
+    """Values that occur more than once; of a large cohort there is one copy, sorted in place."""
+    every = np.concatenate(hashes)
+    every.sort()
+    return np.unique(every[:-1][every[1:] == every[:-1]])
 
 
 def _open(path: Path) -> Any:

@@ -24,7 +24,8 @@ from nocta.predictors.recurrent import RecurrentNet
 
 Metric = Literal["embedding", "predictor", "values"]
 Kernel = Literal["uniform", "gaussian"]
-_CACHED = 512
+#: Bytes of what the bank looks like under masks that are kept.
+CACHED_BYTES = 256 << 20
 
 
 class Neighbors(NamedTuple):
@@ -90,6 +91,7 @@ class NeighborBank:
         self.stands_for, self.index = stands_for, index
         self.data = EncodedCohort(encoder, train.subset(self.rows))
         self._cache: OrderedDict[bytes, Tensor] = OrderedDict()
+        self._cached_bytes = 0
 
     def nearest(self, observation: Observation) -> Neighbors:
         """The voters of every subject; all subjects are at the same slot."""
@@ -176,12 +178,14 @@ class NeighborBank:
 
     def _remember(self, key: bytes, compute: Callable[[], Tensor]) -> Tensor:
         """Compute once; the most recently used results are kept."""
-        if key not in self._cache:
-            self._cache[key] = compute()
-            if len(self._cache) > _CACHED:
-                self._cache.popitem(last=False)
-        self._cache.move_to_end(key)
-        return self._cache[key]
+        if key in self._cache:
+            self._cache.move_to_end(key)
+            return self._cache[key]
+        found = self._cache[key] = compute()
+        self._cached_bytes += found.nbytes
+        while self._cached_bytes > CACHED_BYTES:
+            self._cached_bytes -= self._cache.popitem(last=False)[1].nbytes
+        return found
 
     @torch.no_grad()
     def _points(self, inputs: Tensor, time: int) -> Tensor:

@@ -282,7 +282,8 @@ def rollout(
     started = clock.perf_counter()
     env = Environment(cohort, budget, availability, charge_missing, results)
     policy.begin(len(cohort), seed)
-    with tqdm(total=len(cohort), desc="subjects finished", disable=not progress) as bar:
+    # Below another bar, this one goes when it is full.
+    with tqdm(total=len(cohort), desc="subjects finished", leave=None, disable=not progress) as bar:
         while env.active.any():
             observation = env.observe()
             env.step(observation, policy.decide(observation), policy.acts_within_visit)

@@ -8,6 +8,7 @@ random stream, and two at once would mix theirs.
 
 from __future__ import annotations
 
+import platform
 import threading
 import traceback
 from collections.abc import Callable, Iterator, Sequence
@@ -33,9 +34,11 @@ from nocta.experiments.shared import (
 )
 from nocta.experiments.store import JobStore
 from nocta.experiments.sweep import Failure
-from nocta.experiments.versions import versions
+from nocta.experiments.versions import all_versions
 
 _ANSWER = "15s"
+#: Seconds that workers have to join.
+_PATIENCE = 60.0
 _ALONE = threading.Lock()
 
 
@@ -46,10 +49,12 @@ class Cluster:
     Args:
         client: Of `dask.distributed`.
         executor: The same behind the interface of `concurrent.futures`.
+        versions: Those of this process; a worker with others refuses its task.
     """
 
     client: Any
     executor: Executor
+    versions: dict[str, str]
 
     @property
     def n_workers(self) -> int:
@@ -58,7 +63,7 @@ class Cluster:
 
     def submit(self, function: Callable[..., Any], *args: Any) -> Any:
         """Run a function on a worker; gives a Dask future, which may be an argument of others."""
-        return self.client.submit(one_at_a_time, function, *args, pure=False)
+        return self.client.submit(one_at_a_time, self.versions, function, *args, pure=False)
 
 
 @contextmanager
@@ -69,7 +74,7 @@ def connect(address: str) -> Iterator[Cluster]:
         address: Of its scheduler, for example `tcp://10.0.0.1:8786`.
 
     Raises:
-        ConfigError: Nobody answers there, or its workers have other versions.
+        ConfigError: Nobody answers there, it has no workers, or they have other versions.
         MissingExtraError: Dask is not installed.
     """
     try:
@@ -84,24 +89,44 @@ def connect(address: str) -> Iterator[Cluster]:
             f"and workers with `dask worker {address}`, and give the address it prints."
         ) from None
     try:
-        _check_versions(client)
-        yield Cluster(client, _OneAtATime(client))
+        _wait_for_a_worker(client, address)
+        here = all_versions()
+        _check_versions(client, here)
+        yield Cluster(client, _OneAtATime(client, here), here)
     finally:
         client.close()  # type: ignore[no-untyped-call]
 
 
-def _check_versions(client: Any) -> None:
-    here = versions()
+def _wait_for_a_worker(client: Any, address: str) -> None:
+    try:
+        client.wait_for_workers(1, timeout=_PATIENCE)
+    except TimeoutError:
+        raise ConfigError(
+            f"The Dask scheduler at '{address}' has had no worker for {_PATIENCE:g} s. Start some "
+            f"with `dask worker {address}`."
+        ) from None
+
+
+def _check_versions(client: Any, here: dict[str, str]) -> None:
+    """Refuse workers that would give other numbers before anything is sent to them."""
     wrong = []
-    for worker, found in client.run(versions, on_error="return").items():
+    for worker, found in client.run(all_versions, on_error="return").items():
         if isinstance(found, BaseException):
             wrong.append(f"{worker}: {type(found).__name__}: {found}")
-            continue
-        wrong += [
-            f"{worker} has {name} {found.get(name)}, here it is {here[name]}"
-            for name in here
-            if found.get(name) != here[name]
-        ]
+        else:
+            wrong += _differences(worker, found, here)
+    _refuse(wrong)
+
+
+def _differences(worker: str, found: dict[str, str], wanted: dict[str, str]) -> list[str]:
+    return [
+        f"{worker} has {name} {found.get(name)}, where the command was given it is {wanted[name]}"
+        for name in wanted
+        if found.get(name) != wanted[name]
+    ]
+
+
+def _refuse(wrong: Sequence[str]) -> None:
     if wrong:
         raise ConfigError(
             f"Workers would give other numbers: {'; '.join(wrong[:4])}. Install the same versions "
@@ -109,8 +134,15 @@ def _check_versions(client: Any) -> None:
         )
 
 
-def one_at_a_time(function: Callable[..., Any], *args: Any) -> Any:
-    """Call a function while nothing else of ours runs in this process."""
+def one_at_a_time(versions: dict[str, str], function: Callable[..., Any], *args: Any) -> Any:
+    """On a worker: call a function while nothing else of ours runs in this process.
+
+    Args:
+        versions: That it has to have; it may have joined after the others were looked at.
+        function: What to call.
+        args: Its arguments.
+    """
+    _refuse(_differences(f"'{platform.node()}'", all_versions(), versions))
     with _ALONE:
         use_one_thread()
         return function(*args)
@@ -119,11 +151,14 @@ def one_at_a_time(function: Callable[..., Any], *args: Any) -> Any:
 class _OneAtATime(Executor):
     """Dask behind the interface of `concurrent.futures`."""
 
-    def __init__(self, client: Any) -> None:
+    def __init__(self, client: Any, versions: dict[str, str]) -> None:
         self._executor = client.get_executor(pure=False)
+        self._versions = versions
 
     def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
-        future: Future[Any] = self._executor.submit(one_at_a_time, fn, *args, **kwargs)
+        future: Future[Any] = self._executor.submit(
+            one_at_a_time, self._versions, fn, *args, **kwargs
+        )
         return future
 
 
@@ -233,7 +268,7 @@ class DataCheck:
 
     def __call__(self) -> None:
         """Raise unless this machine reads the same data."""
-        if _fingerprint(self.source) != self.fingerprint:
+        if _fingerprint(self.source, self.source.stamp()) != self.fingerprint:
             raise ConfigError(
                 f"'{self.source.data}' holds other data on the worker than where the comparison "
                 f"was started. Copy the file there, or use a folder that both reach."
@@ -241,7 +276,7 @@ class DataCheck:
 
 
 @lru_cache(maxsize=4)
-def _fingerprint(source: DataSource) -> str:
+def _fingerprint(source: DataSource, stamp: tuple[Any, ...]) -> str:
     return data_fingerprint(source.load(0))
 
 

@@ -1,14 +1,23 @@
-"""Processes to run jobs on, behind the one interface of `concurrent.futures`."""
+"""Processes to run jobs on, behind the one interface of `concurrent.futures`.
+
+`run_tasks` is what everybody runs tasks with, here or on a cluster, and survives one that dies.
+"""
 
 from __future__ import annotations
 
 import os
 import signal
 import sys
-from collections.abc import Callable, Iterator
-from concurrent.futures import Executor, Future
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Executor, Future, wait
 from contextlib import contextmanager, suppress
-from typing import Any
+from typing import Any, TypeVar
+
+T = TypeVar("T")
+R = TypeVar("R")
+
+#: Seconds between two looks at what is running.
+_TICK = 1.0
 
 
 class InlineExecutor(Executor):
@@ -68,6 +77,60 @@ def process_pool(n_jobs: int) -> Iterator[Callable[[], Executor]]:
         raise
     for executor in latest:
         executor.shutdown(wait=True)
+
+
+def run_tasks(
+    next_task: Callable[[Iterable[T]], T | None],
+    submit: Callable[[T], Future[R]],
+    n_at_once: Callable[[], int],
+    running: dict[Future[R], T],
+) -> Iterator[tuple[T, Future[R]] | None]:
+    """Run tasks, some at a time, and yield each with its future when it has ended.
+
+    A process that dies can take its neighbours along, so all of theirs are run once more, one at
+    a time. A future with the error of a dead process is therefore that of the guilty task.
+
+    Args:
+        next_task: The next task that can start beside those that are running, if there is one.
+        submit: Starts a task.
+        n_at_once: How many may be running now.
+        running: Holds what is running, for whoever wants to look.
+
+    Yields:
+        Ended tasks, those that went well first; and nothing now and then while none ends.
+    """
+    suspects: list[T] = []
+    while True:
+        while not suspects and len(running) < n_at_once():
+            task = next_task(running.values())
+            if task is None:
+                break
+            running[submit(task)] = task
+        if not running:
+            return
+        done, _ = wait(running, timeout=_TICK, return_when=FIRST_COMPLETED)
+        if not done:
+            yield None
+        ended = [future for future in running if future in done]
+        for future in sorted(ended, key=lambda future: future.exception() is not None):
+            task = running.pop(future)
+            if is_death(future.exception()):
+                suspects.append(task)
+            else:
+                yield task, future
+        while suspects and not running:
+            task = suspects.pop(0)
+            alone = submit(task)
+            wait([alone])
+            yield task, alone
+
+
+def is_death(error: BaseException | None) -> bool:
+    """Whether an error says that the process, or the worker of a cluster, is gone."""
+    dask = sys.modules.get("distributed")
+    return isinstance(error, BrokenExecutor) or (
+        dask is not None and isinstance(error, dask.KilledWorker)
+    )
 
 
 def _end(executor: Any) -> None:

@@ -9,11 +9,9 @@ from typing import Any, Literal
 
 from nocta.cohort.cohort import Cohort
 from nocta.evaluation.audit import AuditReport, audit
-from nocta.evaluation.metrics import summarize
 from nocta.evaluation.rollout import Availability
 from nocta.exceptions import ConfigError
 from nocta.experiments.audits import MAX_CUTS
-from nocta.experiments.results import MEASURES, make_row
 from nocta.experiments.setup import DataSource, data_fingerprint
 from nocta.model import NOCTA
 
@@ -114,33 +112,6 @@ def settings_of(
     n = min(n_points, len(kept))
     chosen = [kept[round(i * (len(kept) - 1) / max(n - 1, 1))] for i in range(n)]
     return [{"cost_weight": weight} for weight in chosen]
-
-
-def judge(
-    model: NOCTA, judged: Judged, setting: dict[str, float], availability: Availability
-) -> dict[str, Any]:
-    """One row of results.csv."""
-    outcome = model.rollout(
-        judged.cohort,
-        setting["cost_weight"],
-        budget=setting.get("budget"),
-        availability=availability,
-    )
-    found = summarize(outcome, per_time=False)
-    keys = {
-        "dataset": judged.cohort.name,
-        "method": f"nocta-{model.estimator}",
-        "preset": model.preset,
-        "availability": availability,
-        "seed": model.seed,
-        "split": judged.part,
-    }
-    seconds = {
-        "fit_seconds": model.record_["fit_seconds"],
-        "rollout_seconds": outcome.seconds,
-    }
-    measured = {name: found[name] for name in MEASURES if name not in seconds}
-    return make_row(keys, setting, **measured, **seconds)
 
 
 def audit_sample(

@@ -12,7 +12,7 @@ import json
 import os
 import shutil
 from collections.abc import Callable, Iterator
-from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Executor, Future, wait
+from concurrent.futures import Executor, Future
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 from functools import lru_cache
@@ -24,9 +24,10 @@ from tqdm.auto import tqdm
 
 from nocta import persistence
 from nocta.cohort.parts import CohortParts, Part
-from nocta.exceptions import ConfigError
-from nocta.experiments.files import write_atomically
-from nocta.experiments.pool import process_pool, use_one_thread
+from nocta.cohort.problems import enumerate_some
+from nocta.exceptions import ConfigError, ProcessKilled
+from nocta.experiments.files import Stamp, file_stamp, write_atomically
+from nocta.experiments.pool import is_death, process_pool, run_tasks, use_one_thread
 from nocta.scoring import score_histories
 
 if TYPE_CHECKING:
@@ -57,7 +58,7 @@ class ScoreRequest:
     @classmethod
     def of(cls, model: Path, cost_weight: float, budget: float | None = None) -> ScoreRequest:
         """Settings for the model in this folder."""
-        return cls(str(model.resolve()), _checksum(model), cost_weight, budget)
+        return cls(str(model.resolve()), persistence.checksum(model), cost_weight, budget)
 
     def signature(self) -> dict[str, Any]:
         """What decides the result; where the model lies does not."""
@@ -84,7 +85,7 @@ def score_cohort(
         cohort: A Parquet file with what was acquired so far, or a folder of such files.
         out: A name that ends in .parquet becomes one file; any other a folder with one file
             per part of the input.
-        force: Replace results of other settings that are there.
+        force: Replace results of other settings, and of parts that the cohort does not have.
         n_jobs: Processes of this machine; one per core by default.
         dask: Address of a Dask scheduler, whose workers then do the work.
         progress: Show a bar with the time left.
@@ -95,6 +96,7 @@ def score_cohort(
 
     Raises:
         ConfigError: The place is taken by something else.
+        ProcessKilled: A part ended its process twice.
     """
     schema = persistence.read_manifest(request.model)["schema"]
     parts = CohortParts.open(cohort, schema)
@@ -123,7 +125,9 @@ def score_cohort(
                     write_atomically(job.file(folder), data)
                     bar.update(sizes[job])
     if folder != out:
-        _merge(out, [job.file(folder) for job in jobs], _whole(request, jobs))
+        files = [job.file(folder) for job in jobs]
+        made_from = [_receipt(file) for file in files]
+        _merge(out, files, _whole(request, jobs, made_from))
         shutil.rmtree(folder)
     return int(parts.n_subjects.sum())
 
@@ -135,41 +139,43 @@ class ScorePart:
     Args:
         request: Model and settings.
         part: The subjects.
-        digest: Of the input file's contents.
     """
 
     request: ScoreRequest
     part: Part
-    digest: str
 
     @classmethod
     def of(cls, request: ScoreRequest, part: Part) -> ScorePart:
-        part = replace(part, path=part.path.resolve())
-        return cls(request, part, _digest(part.path))
+        """The same file by a name that does not depend on where a process was started."""
+        return cls(request, replace(part, path=part.path.resolve()))
 
     def file(self, folder: Path) -> Path:
         """Where its result goes."""
         return folder / f"{self.part.name}.parquet"
 
-    @property
     def receipt(self) -> dict[str, Any]:
-        """What a finished result says of itself."""
+        """What a finished result says of itself; the input is read for it once."""
         return {
             **self.request.signature(),
-            "input": self.digest,
+            "input": _digest(self.part.path),
             "rows": None if self.part.rows is None else list(self.part.rows),
         }
 
     def is_finished(self, folder: Path) -> bool:
         """Whether its result is there, whole, and was made from the same input."""
-        return _receipt(self.file(folder)) == self.receipt
+        found = _receipt(self.file(folder))
+        return found is not None and found == self.receipt()
 
-    def __call__(self) -> bytes:
-        """Score it here; the result as the contents of a Parquet file."""
+    def __call__(self, receipt: dict[str, Any]) -> bytes:
+        """Score it here; the result as the contents of a Parquet file.
+
+        Args:
+            receipt: As it is where the part was listed; here it has to be the same.
+        """
         use_one_thread()
         from pyarrow import parquet
 
-        if _digest(self.part.path) != self.digest:
+        if self.receipt() != receipt:
             raise ConfigError(
                 f"'{self.part.path}' is another file where it is scored than where it was listed."
             )
@@ -178,50 +184,51 @@ class ScorePart:
         scored = score_histories(model, table, self.request.cost_weight, self.request.budget)
         scored = _with_subjects_as_in(self.part, model.schema_["subject"], scored)
         out = BytesIO()
-        parquet.write_table(_stamped(scored, self.receipt), out)
+        parquet.write_table(_stamped(scored, receipt), out)
         return out.getvalue()
 
 
-def run(job: ScorePart) -> bytes:
+def run(job: ScorePart, receipt: dict[str, Any]) -> bytes:
     """Call a job; a plain function can be sent anywhere."""
-    return job()
+    return job(receipt)
 
 
 @contextmanager
-def _pool(n_jobs: int, dask: str | None) -> Iterator[tuple[Callable[[], Executor], int]]:
-    """Where parts are scored, and how many are at once."""
+def _pool(
+    n_jobs: int, dask: str | None
+) -> Iterator[tuple[Callable[[], Executor], Callable[[], int]]]:
+    """Where parts are scored, and how many may be in flight now."""
     if dask is None:
+        ahead = 1 if n_jobs == 1 else n_jobs * _AHEAD
         with process_pool(n_jobs) as current:
-            yield current, n_jobs
+            yield current, lambda: ahead
         return
     from nocta.experiments.cluster import connect
 
     with connect(dask) as cluster:
-        yield lambda: cluster.executor, max(cluster.n_workers, 1)
+        yield lambda: cluster.executor, lambda: max(cluster.n_workers, 1) * _AHEAD
 
 
 def _results(
-    left: list[ScorePart], pool: Callable[[], Executor], n_jobs: int
+    left: list[ScorePart], pool: Callable[[], Executor], n_at_once: Callable[[], int]
 ) -> Iterator[tuple[ScorePart, bytes]]:
     """Run what is left, a few parts at a time, and yield results as they come."""
-    waiting, flying = iter(left), dict[Future[bytes], ScorePart]()
-    ahead = 1 if n_jobs == 1 else n_jobs * _AHEAD
-    while True:
-        for job in waiting:
-            flying[pool().submit(run, job)] = job
-            if len(flying) >= ahead:
-                break
-        if not flying:
-            return
-        done, _ = wait(flying, return_when=FIRST_COMPLETED)
-        for future in done:
-            try:
-                yield flying.pop(future), future.result()
-            except BrokenExecutor as error:
-                raise RuntimeError(
-                    "a process was killed, probably for lack of memory. Finished parts are kept: "
-                    "go on with --jobs 1, or write the cohort in smaller parts."
-                ) from error
+    waiting = iter(left)
+
+    def submit(job: ScorePart) -> Future[bytes]:
+        return pool().submit(run, job, job.receipt())
+
+    for ended in run_tasks(lambda _: next(waiting, None), submit, n_at_once, {}):
+        if ended is None:
+            continue
+        job, future = ended
+        if is_death(future.exception()):
+            raise ProcessKilled(
+                f"Part '{job.part.name}' ended its process twice, probably for lack of memory. "
+                f"Finished parts are kept: go on with --jobs 1, or write the cohort in smaller "
+                f"parts."
+            ) from future.exception()
+        yield job, future.result()
 
 
 # -- files ----------------------------------------------------------------------------------
@@ -235,31 +242,67 @@ def _open(out: Path, request: ScoreRequest, jobs: list[ScorePart], force: bool) 
         raise ConfigError(f"'{out}' is a folder; remove it, or choose another --out.")
     if not single and out.exists() and not out.is_dir():
         raise ConfigError(f"'{out}' is a file; end --out in .parquet, or name a folder.")
-    if single and out.exists() and not force:
-        if _receipt(out) == _whole(request, jobs):
+    if single and out.exists():
+        if _receipt(out) == _whole(request, jobs, [job.receipt() for job in jobs]):
             return None
-        raise ConfigError(
-            f"'{out}' exists and was made otherwise; replace it with --force, or choose another."
-        )
-    expected = request.signature()
-    for file in sorted(folder.glob("*.parquet")) if folder.is_dir() else []:
-        found = _receipt(file)
-        if found is None:
-            continue  # damaged: scored again
-        if force and found:
-            file.unlink()
-        elif {name: found.get(name) for name in expected} != expected:
-            there = ", ".join(f"{k} {found.get(k)}" for k in ("cost_weight", "budget"))
+        if not force:
             raise ConfigError(
-                f"'{file}' was made otherwise ({there if found else 'not by nocta score'}). Use "
-                f"the same model and settings to go on, --force to begin anew, or another --out."
+                f"'{out}' exists and was made otherwise; replace it with --force, or choose "
+                f"another."
             )
+    _check_settings(folder, request, force)
+    if not single:
+        _check_parts(folder, jobs, force)
     folder.mkdir(parents=True, exist_ok=True)
     return folder
 
 
-def _whole(request: ScoreRequest, jobs: list[ScorePart]) -> dict[str, Any]:
-    text = json.dumps([[job.part.name, job.receipt] for job in jobs])
+def _check_settings(folder: Path, request: ScoreRequest, force: bool) -> None:
+    """Raise where a folder holds something else than results of these settings, or remove it."""
+    expected = request.signature()
+    for file in _parquet_files(folder):
+        found = _receipt(file)
+        if found is None:
+            continue  # damaged: scored again
+        if not found:
+            raise ConfigError(
+                f"'{file}' was not made by nocta score. Move it elsewhere, or choose another --out."
+            )
+        if {name: found.get(name) for name in expected} == expected:
+            continue
+        if not force:
+            there = ", ".join(f"{k} {found.get(k)}" for k in ("cost_weight", "budget"))
+            raise ConfigError(
+                f"'{file}' was made otherwise ({there}). Use the same model and settings to go "
+                f"on, --force to begin anew, or another --out."
+            )
+        file.unlink()
+
+
+def _check_parts(folder: Path, jobs: list[ScorePart], force: bool) -> None:
+    """Raise where a folder holds results of parts that are not in the cohort, or remove them."""
+    own = {job.file(folder) for job in jobs}
+    others = [file for file in _parquet_files(folder) if file not in own]
+    if others and not force:
+        raise ConfigError(
+            f"'{folder}' holds results of parts that are not in this cohort: "
+            f"{enumerate_some([file.name for file in others])}. Whoever reads the folder would "
+            f"take them for results of this one. Use --force to remove them, or another --out."
+        )
+    for file in others:
+        file.unlink()
+
+
+def _parquet_files(folder: Path) -> list[Path]:
+    return sorted(folder.glob("*.parquet"))
+
+
+def _whole(
+    request: ScoreRequest, jobs: list[ScorePart], receipts: list[dict[str, Any] | None]
+) -> dict[str, Any]:
+    """What one file of all parts says of itself."""
+    named = zip((job.part.name for job in jobs), receipts, strict=True)
+    text = json.dumps([[name, receipt] for name, receipt in named])
     digest = hashlib.sha256(text.encode()).hexdigest()
     return {**request.signature(), "input": digest, "rows": None}
 
@@ -307,24 +350,18 @@ def _with_subjects_as_in(part: Part, column: str, scored: Any) -> Any:
 
 
 def _digest(path: Path) -> str:
-    stamp = path.stat()
-    return _digest_of(str(path), stamp.st_size, stamp.st_mtime_ns)
+    return _digest_of(str(path), file_stamp(path))
 
 
-@lru_cache(maxsize=4096)
-def _digest_of(path: str, size: int, changed: int) -> str:
+@lru_cache(maxsize=1 << 16)
+def _digest_of(path: str, stamp: Stamp) -> str:
     with open(path, "rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
-
-
-def _checksum(model: Path) -> str:
-    persistence.read_manifest(model)  # says what is wrong with it
-    return _digest(model / persistence.MANIFEST)
 
 
 @lru_cache(maxsize=1)
 def _load(model: str, checksum: str) -> NOCTA:
     """The model, read once per process."""
-    if _checksum(Path(model)) != checksum:
+    if persistence.checksum(model) != checksum:
         raise ConfigError(f"'{model}' is another model where parts are scored than here.")
     return persistence.load(model)

@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from nocta.cohort.cohort import Cohort
 from nocta.evaluation.rollout import Availability, Results
 from nocta.exceptions import ConfigError, DataError
+from nocta.experiments.files import file_stamps
 
 if TYPE_CHECKING:
     from nocta.datasets import LoadReport
@@ -93,7 +94,12 @@ class DataSource:
     def _read(self, seed: int) -> _Reading:
         # Who belongs to which part does not matter for the reading; a split column does.
         source = replace(self, fractions=None, max_subjects=None)
-        return _read(source, seed if self.is_drawn else 0)
+        return _read(source, seed if self.is_drawn else 0, self.stamp())
+
+    def stamp(self) -> tuple[Any, ...]:
+        """Sizes and times of change of the files it names; whoever keeps a reading asks them."""
+        named = (None if self.schema is None else self.data, self.schema, self.path)
+        return tuple(file_stamps(Path(n).expanduser()) for n in named if n is not None)
 
     def _load_table(self) -> _Reading:
         from nocta.cohort.table import read_table
@@ -169,7 +175,7 @@ _Reading = tuple[Cohort, Callable[[], "LoadReport"]]
 
 
 @lru_cache(maxsize=2)
-def _read(source: DataSource, seed: int) -> _Reading:
+def _read(source: DataSource, seed: int, stamp: tuple[Any, ...]) -> _Reading:
     return source._load_table() if source.schema else source._load_built_in(seed)
 
 

@@ -12,7 +12,7 @@ import sys
 import time as clock
 import traceback
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Executor, Future, wait
+from concurrent.futures import Executor, Future
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
@@ -20,14 +20,11 @@ from typing import Literal
 from tqdm.auto import tqdm
 
 from nocta.experiments.job import Job, run_job
-from nocta.experiments.pool import process_pool, use_one_thread
+from nocta.experiments.pool import is_death, process_pool, run_tasks, use_one_thread
 from nocta.experiments.setup import Setup
 from nocta.experiments.shared import is_kept, shared_predictor
 from nocta.experiments.store import JobStore
 from nocta.experiments.tuning import count_trials
-
-#: Seconds between two looks at what is running.
-_TICK = 1.0
 
 
 @dataclass(frozen=True)
@@ -60,7 +57,7 @@ class Failure:
 @dataclass(frozen=True)
 class _Outcome:
     task: Task
-    seconds: float
+    seconds: float | None  # unknown of a process that was killed
     reason: str = ""
 
 
@@ -136,34 +133,14 @@ class _Sweep:
 
     def outcomes(self, pool: Callable[[], Executor], n_jobs: int) -> Iterator[_Outcome | None]:
         """Run everything; yield as things end, and nothing now and then while they run."""
-        flying = self.flying
-        suspects: list[Task] = []
-        while self.waiting or flying:
-            while len(flying) < n_jobs and not suspects:
-                task = self._next(flying.values())
-                if task is None:
-                    break
-                # With one process nobody watches the trials from outside.
-                show = self.progress and n_jobs == 1
-                arguments = (self.setup, task, self.store.directory, show)
-                flying[pool().submit(run_task, *arguments)] = task
-            if not flying:
-                continue
-            done, _ = wait(flying, timeout=_TICK, return_when=FIRST_COMPLETED)
-            if not done:
-                yield None
-            for future in done:
-                task = flying.pop(future)
-                try:
-                    outcome = future.result()
-                except BrokenExecutor:
-                    suspects.append(task)
-                    continue
-                yield self._note(outcome)
-            if suspects and not flying:
-                for task in suspects:
-                    yield self._note(self._alone(task, pool))
-                suspects = []
+        # With one process nobody watches the trials from outside.
+        show = self.progress and n_jobs == 1
+
+        def submit(task: Task) -> Future[_Outcome]:
+            return pool().submit(run_task, self.setup, task, self.store.directory, show)
+
+        for ended in run_tasks(self._next, submit, lambda: n_jobs, self.flying):
+            yield None if ended is None else self._note(_outcome(*ended))
 
     def _next(self, flying: Iterable[Task]) -> Task | None:
         """The first task that can start: its predictor is not still being fitted."""
@@ -174,19 +151,11 @@ class _Sweep:
                 return task
         return None
 
-    def _alone(self, task: Task, pool: Callable[[], Executor]) -> _Outcome:
-        """Run a task by itself, so that if its process dies it is known which one it was."""
-        started = clock.perf_counter()
-        try:
-            return pool().submit(run_task, self.setup, task, self.store.directory).result()
-        except BrokenExecutor:
-            reason = "its process was killed, probably for lack of memory; try --jobs 1"
-            return _Outcome(task, clock.perf_counter() - started, reason)
-
     def _note(self, outcome: _Outcome) -> _Outcome:
         task = outcome.task
         kind = task.job.label if task.job else "predictor"
-        self.seconds.setdefault(kind, []).append(outcome.seconds)
+        if outcome.seconds is not None:
+            self.seconds.setdefault(kind, []).append(outcome.seconds)
         if outcome.reason and task.job is not None:
             self.failures.append(Failure(task.job.label, task.seed, outcome.reason))
         elif outcome.reason:
@@ -227,6 +196,14 @@ class _Sweep:
         return (
             f"about {seconds / 60:.0f} min left" if seconds > 90 else f"about {seconds:.0f} s left"
         )
+
+
+def _outcome(task: Task, future: Future[_Outcome]) -> _Outcome:
+    """What came of a task; `run_task` raises nothing, but its process can die."""
+    if is_death(future.exception()):
+        reason = "its process was killed, probably for lack of memory; try --jobs 1"
+        return _Outcome(task, None, reason)
+    return future.result()
 
 
 def run_task(setup: Setup, task: Task, directory: Path, show_trials: bool = False) -> _Outcome:
