@@ -11,7 +11,7 @@ ABLATIONS := table-embedding table-candidates table-neighbors table-kappa table-
 RESULTS := results-synthetic results-synthetic-paper results-pbc-event results-pbc-stage \
 	results-physionet2012 results-full-history results-ras-fidelity results-variants results-ablations results-paper
 
-.PHONY: install demo test test-slow bench bench-quick lint types format clean results $(RESULTS)
+.PHONY: install demo test test-slow bench bench-quick bench-large lint types format clean results $(RESULTS)
 
 install: $(STAMP)
 
@@ -54,11 +54,11 @@ results-synthetic-paper: install
 
 results-pbc-event: install
 	$(BIN)/nocta compare pbc-event --methods nocta-amortized,$(REFERENCES),dime,asac --seeds 10 --out results/pbc-event
-	$(BIN)/nocta compare pbc-event --methods nocta-amortized,difa --seeds 5 --out results/pbc-event-difa
+	$(BIN)/nocta compare pbc-event --methods nocta-amortized,difa,ras,as --seeds 4 --out results/pbc-event-more
 
 results-pbc-stage: install
 	$(BIN)/nocta compare pbc-stage --methods nocta-amortized,$(REFERENCES),dime,asac --seeds 10 --out results/pbc-stage
-	$(BIN)/nocta compare pbc-stage --methods nocta-amortized,difa --seeds 4 --out results/pbc-stage-difa
+	$(BIN)/nocta compare pbc-stage --methods nocta-amortized,difa,ras,as --seeds 4 --out results/pbc-stage-more
 
 # Its files have to be there: docs/how-to/public-data.md.
 results-physionet2012: install
@@ -69,6 +69,7 @@ results-ras-fidelity: install
 
 results-full-history: install
 	$(BIN)/python benchmarks/full_history.py pbc-event pbc-stage --seeds 10
+	$(BIN)/python benchmarks/full_history.py physionet2012 --seeds 5
 
 results-variants: install
 	$(BIN)/python benchmarks/variants.py --subjects 5000 --out results/variants
@@ -90,6 +91,11 @@ bench: install
 
 bench-quick: install
 	$(BIN)/python benchmarks/bench.py --quick
+
+# Cohorts of up to a million subjects: hours. Rows that are in results/bench/large.csv are kept.
+bench-large: install
+	$(BIN)/python benchmarks/large.py
+	$(BIN)/python benchmarks/bench.py --table
 
 format: install
 	$(BIN)/ruff check --fix .
