@@ -4,11 +4,13 @@
     python benchmarks/bench.py --quick            every part, in minutes
     python benchmarks/bench.py reference growth   some parts
 
+    python benchmarks/bench.py --table            nothing is measured, table and page made anew
+
 Each part leaves `<part>.json` in `results/bench/` and is not run again while that is there in the
-same size, unless `--again` is given. The table of ratios, the figure and the page
-`docs/explanation/scaling.md` are made from these files (and from `large.csv`, which
-`benchmarks/large.py` writes). The quick version writes to `build/bench/quick/` and leaves the page
-alone, unless `--out` and `--page` say otherwise.
+same size, unless `--again` is given; the page says which parts were measured with other code than
+the newest. The table of ratios, the figure and the page `docs/explanation/scaling.md` are made
+from these files (and from `large.csv`, which `benchmarks/large.py` writes). The quick version
+writes to `build/bench/quick/` and leaves the page alone, unless `--out` and `--page` say otherwise.
 """
 
 from __future__ import annotations
@@ -23,7 +25,8 @@ from typing import Any
 
 import torch
 
-from measure import about, timed
+from measure import about, source_fingerprint, timed
+from nocta.experiments.files import write_atomically
 from scenes import FULL, QUICK, TINY, Sizes
 
 #: Name of a part -> its module; in this order.
@@ -32,29 +35,42 @@ PARTS = {
     "default": "part_default",
     "decide": "part_decide",
     "rate": "part_rate",
+    "threads": "part_threads",
     "growth": "part_growth",
     "bank": "part_bank",
     "methods": "part_methods",
 }
+#: Of the files; what has another one is measured anew.
+FORMAT = 2
 
 
 def run_part(name: str, sizes: Sizes, out: Path, models: Path, again: bool = False) -> None:
     """Measure one part and write its file, unless that is there already."""
     file = out / f"{name}.json"
-    if file.exists() and not again and json.loads(file.read_text("utf-8"))["sizes"] == sizes.name:
-        print(f"{name}: kept {file}")
+    found = _read(file)
+    if found is not None and found["sizes"] == sizes.name and not again:
+        other = found["about"]["source"] != source_fingerprint()
+        print(f"{name}: kept {file}{', measured with other code' if other else ''}")
         return
     print(f"{name}: measuring", flush=True)
     found, took = timed(lambda: import_module(PARTS[name]).measure(sizes, models))
-    whole = {"part": name, "sizes": sizes.name, "about": about(), "took": took.to_dict(), **found}
-    out.mkdir(parents=True, exist_ok=True)
-    file.write_text(json.dumps(whole, indent=1) + "\n", encoding="utf-8")
+    whole = {"part": name, "format": FORMAT, "sizes": sizes.name, "about": about()}
+    whole |= {"took": took.to_dict(), **found}
+    write_atomically(file, json.dumps(whole, indent=1) + "\n")
+
+
+def _read(file: Path) -> dict[str, Any] | None:
+    """What a part left, unless there is nothing, or something of another format."""
+    if not file.exists():
+        return None
+    found: dict[str, Any] = json.loads(file.read_text("utf-8"))
+    return found if found.get("format") == FORMAT else None
 
 
 def read_results(out: Path) -> dict[str, dict[str, Any]]:
     """What has been measured so far, by part."""
-    files = {name: out / f"{name}.json" for name in PARTS}
-    return {n: json.loads(f.read_text("utf-8")) for n, f in files.items() if f.exists()}
+    found = {name: _read(out / f"{name}.json") for name in PARTS}
+    return {name: part for name, part in found.items() if part is not None}
 
 
 def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
@@ -67,6 +83,7 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     size.add_argument("--quick", dest="sizes", action="store_const", const=QUICK, default=FULL)
     size.add_argument("--tiny", dest="sizes", action="store_const", const=TINY, help="for tests")
     parser.add_argument("--again", action="store_true", help="measure what is there already")
+    parser.add_argument("--table", action="store_true", help="measure nothing")
     parser.add_argument("--out", type=Path, help="where the files of the parts go")
     parser.add_argument("--models", type=Path, default=Path("build/bench"), help="kept models")
     parser.add_argument("--page", type=Path, help="the page to write")
@@ -83,20 +100,22 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run parts, print the table, write figure and page."""
     from nocta.plots.style import save_figure
-    from page import growth_figure, print_table, write_page
+    from page import growth_figure, print_table, read_large, write_page
 
     given = parse(arguments)
     torch.set_num_threads(1)
-    for name in given.parts or PARTS:
+    source_fingerprint()  # of what is loaded now, whatever is edited while this runs
+    for name in () if given.table else given.parts or PARTS:
         run_part(name, given.sizes, given.out, given.models, given.again)
-    results = read_results(given.out)
-    print_table(results, sys.stdout)
+    results, large = read_results(given.out), read_large(given.out / "large.csv")
+    print_table(results, large, sys.stdout)
+    print("Large cohorts are measured apart, in hours: `make bench-large` (benchmarks/large.py).")
     if "growth" in results:
         figure = growth_figure(results["growth"]["curves"])
         for ending in ("png", "svg"):
             save_figure(figure, given.out / f"growth.{ending}")
     if given.page is not None:
-        write_page(results, given.out / "large.csv", given.page)
+        write_page(results, large, given.page)
 
 
 if __name__ == "__main__":

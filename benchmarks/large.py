@@ -1,5 +1,6 @@
-"""How time and memory grow with the number of subjects: fit and score from Parquet parts.
+"""How time and memory grow with the number of subjects: fit, roll out and score Parquet parts.
 
+    make bench-large
     .venv/bin/python benchmarks/large.py --subjects 10000 100000 1000000
 
 For every size it draws the cohort (`make_large.py`), runs `nocta fit` on its parts, `nocta
@@ -16,19 +17,23 @@ import argparse
 import csv
 import os
 import resource
+import shutil
 import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Sequence
 from pathlib import Path
+from typing import NamedTuple
 
-import numpy as np
-
+from measure import exponent
 from nocta.experiments.versions import versions
 
 HERE = Path(__file__).parent
 MEASURED = ("seconds", "cpu_seconds", "peak_mb", "anonymous_mb")
 COLUMNS = ("subjects", "step", "jobs", "options", *MEASURED, "cores", "torch")
+#: A short fit: its growth is what is asked about, and planning takes longer anyway.
+FIT_OPTIONS = "--points 1 -o n_rounds=0 -o width=4"
 _SAMPLED_EVERY = 0.1
 
 
@@ -130,21 +135,66 @@ def steps(n: int, folder: Path, jobs: int, options: str) -> dict[str, list[str]]
     }
 
 
-def exponents(rows: list[dict[str, str]]) -> None:
-    """Print how seconds and memory of each step grow between the smallest and the largest size."""
-    kinds = dict.fromkeys((r["step"], r["jobs"], r["options"]) for r in rows)
-    for kind in kinds:
-        own = {int(r["subjects"]): r for r in rows if (r["step"], r["jobs"], r["options"]) == kind}
-        low, high = min(own), max(own)
-        if low == high:
-            continue
-        first, last = own[low], own[high]
-        grown = {
-            name: np.log(float(last[name]) / float(first[name])) / np.log(high / low)
-            for name in MEASURED
-        }
-        shown = ", ".join(f"{name} ~ n^{exponent:.2f}" for name, exponent in grown.items())
-        print(f"{' '.join(kind)}, {low} to {high} subjects: {shown}")
+def forget(step: str, folder: Path) -> None:
+    """Remove what a step left before: it would go on from there, and less would be measured."""
+    left = {"rollout": ("results.csv", ".results.csv.points"), "score": ("scores",)}
+    for path in (folder / name for name in left.get(step, ())):
+        if path.is_dir():
+            shutil.rmtree(path)
+        else:
+            path.unlink(missing_ok=True)
+
+
+class Kind(NamedTuple):
+    """Rows that can be compared: one step under the same options."""
+
+    step: str
+    jobs: str
+    options: str
+
+    @classmethod
+    def of(cls, row: dict[str, str]) -> Kind:
+        """The kind of a row of the table."""
+        return cls(row["step"], row["jobs"], row["options"])
+
+    def __str__(self) -> str:
+        options = f"`{self.options}`, " if self.options else ""
+        return f"{self.step} ({options}{self.jobs} process{'es' * (self.jobs != '1')})"
+
+
+class Growth(NamedTuple):
+    """How a kind of rows grows with the subjects, from the fewest to the most."""
+
+    kind: Kind
+    fewest: int
+    most: int
+    exponents: dict[str, float]
+
+    @property
+    def where(self) -> str:
+        """What was measured, and over which sizes."""
+        return f"{self.kind}, {self.fewest:,} to {self.most:,} subjects"
+
+
+def growth(rows: Sequence[dict[str, str]]) -> list[Growth]:
+    """Exponents of every kind that was measured at two sizes or more."""
+    found = []
+    for kind in dict.fromkeys(map(Kind.of, rows)):
+        own = {int(r["subjects"]): r for r in rows if Kind.of(r) == kind}
+        sizes = sorted(own)
+        if len(sizes) > 1:
+            grown = {
+                name: exponent(sizes, [float(own[n][name]) for n in sizes]) for name in MEASURED
+            }
+            found.append(Growth(kind, sizes[0], sizes[-1], grown))
+    return found
+
+
+def print_growth(rows: Sequence[dict[str, str]]) -> None:
+    """How seconds and memory grow, for the terminal."""
+    for one in growth(rows):
+        shown = ", ".join(f"{name} ~ n^{power:.2f}" for name, power in one.exponents.items())
+        print(f"{one.where}: {shown}")
 
 
 def main() -> None:
@@ -153,7 +203,7 @@ def main() -> None:
     )
     parser.add_argument("--subjects", type=int, nargs="+", default=[10_000, 100_000, 1_000_000])
     parser.add_argument("--jobs", type=int, default=1, help="processes of nocta score")
-    parser.add_argument("--fit-options", default="--points 3", help="of nocta fit, in quotes")
+    parser.add_argument("--fit-options", default=FIT_OPTIONS, help="of nocta fit, in quotes")
     parser.add_argument("--out", type=Path, default=Path("results/bench/large.csv"))
     parser.add_argument("--folder", type=Path, help="where the cohorts go; kept, so a run goes on")
     args = parser.parse_args()
@@ -167,18 +217,19 @@ def main() -> None:
                 rows = list(csv.DictReader(file))
             jobs = args.jobs if step == "score" else 1
             options = "" if step == "make" else args.fit_options  # the model's, from its fit on
-            key = (str(n), step, str(jobs), options)
-            if any((r["subjects"], r["step"], r["jobs"], r["options"]) == key for r in rows):
+            kind = Kind(step, str(jobs), options)
+            if any(r["subjects"] == str(n) and Kind.of(r) == kind for r in rows):
                 continue
+            forget(step, base / str(n))
             found = run(command)
             row = {"subjects": n, "step": step, "jobs": jobs, "options": options}
-            row |= {name: f"{value:.1f}" for name, value in found.items()}  # type: ignore[misc]
+            row |= {name: f"{value:.1f}" for name, value in found.items()}
             with args.out.open("a", newline="") as file:
                 writer = csv.DictWriter(file, COLUMNS, lineterminator="\n")
                 writer.writerow({**row, "cores": os.cpu_count(), "torch": versions()["torch"]})
             print(n, step, found)
     with args.out.open() as file:
-        exponents(list(csv.DictReader(file)))
+        print_growth(list(csv.DictReader(file)))
 
 
 if __name__ == "__main__":

@@ -11,6 +11,7 @@ a random visit, to score. The same seed and size give the same files.
 from __future__ import annotations
 
 import argparse
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -18,6 +19,8 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 from pyarrow import parquet
+
+from nocta.cohort.cohort import Cohort
 
 N_TIMES = 10
 START = np.array([0.7, 0.25, 0.05])
@@ -95,6 +98,14 @@ def write_large(folder: Path, n: int, per_part: int = 10_000, seed: int = 0) -> 
         history = cut_history(table, seed + first)
         parquet.write_table(history, folder / "history" / f"part-{i:05d}.parquet")
         yield first + size
+
+
+def draw_cohort(n: int) -> Cohort:
+    """So many subjects as a cohort in memory."""
+    with tempfile.TemporaryDirectory() as folder:
+        list(write_large(Path(folder), n))
+        path = Path(folder) / "cohort"
+        return Cohort.from_table(path, path / "schema.toml")
 
 
 def main() -> None:

@@ -7,18 +7,22 @@ of one thread, taken in the same process; wall time is kept beside it.
 from __future__ import annotations
 
 import ctypes
+import hashlib
 import os
 import platform
 import sys
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
 
+import nocta
 from nocta.experiments.versions import versions
 
 
@@ -78,13 +82,42 @@ def exponent(sizes: Sequence[float], values: Sequence[float]) -> float:
         >>> round(exponent([1, 2, 4], [3.0, 12.0, 48.0]), 3)
         2.0
     """
-    slope = np.polyfit(np.log(sizes), np.log(np.maximum(values, 1e-9)), 1)[0]
-    return round(float(slope), 6) + 0.0  # no minus before a zero
+    return exponent_with_error(sizes, values)[0]
+
+
+def exponent_with_error(
+    sizes: Sequence[float], values: Sequence[float]
+) -> tuple[float, float | None]:
+    """The same power and its standard error, which takes at least three sizes.
+
+    Example:
+        >>> exponent_with_error([1, 2, 4], [3.0, 12.0, 48.0])
+        (2.0, 0.0)
+    """
+    x, y = np.log(sizes), np.log(np.maximum(values, 1e-9))
+    slope, level = np.polyfit(x, y, 1)
+    error = None
+    if len(x) > 2:
+        spread = ((y - level - slope * x) ** 2).sum() / (len(x) - 2)
+        error = round(float(np.sqrt(spread / ((x - x.mean()) ** 2).sum())), 6)
+    return round(float(slope), 6) + 0.0, error  # no minus before a zero
+
+
+@cache
+def source_fingerprint() -> str:
+    """What the package's source is, as it was when first asked for in this process."""
+    folder = Path(nocta.__file__).parent
+    found = hashlib.sha256()
+    for file in sorted(folder.rglob("*.py")):
+        found.update(file.relative_to(folder).as_posix().encode() + b"\0" + file.read_bytes())
+    return found.hexdigest()[:12]
 
 
 def about() -> dict[str, Any]:
     """Under what a measurement was made."""
     return {
+        "measured": datetime.now(UTC).isoformat(timespec="seconds"),
+        "source": source_fingerprint(),
         "versions": versions(),
         "cores": os.cpu_count(),
         "threads": torch.get_num_threads(),

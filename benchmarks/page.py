@@ -1,21 +1,24 @@
-"""From measurements to a table of ratios, a figure of growth, and the page of the docs."""
+"""From measurements to tables, a figure of growth, and the page of the docs."""
 
 from __future__ import annotations
 
 import csv
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, TextIO
+from typing import TYPE_CHECKING, Any, TextIO
 
 import numpy as np
 
-from measure import exponent
+from large import Kind, growth
+from make_large import draw_cohort
 from nocta.plots.style import COLUMN, PAGE, house_style
+from nocta.predictors.training import TrainingConfig
+from targets import ESTIMATORS, Results, Table, choices, digits, rows, same_choices
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-Results = dict[str, dict[str, Any]]
+Lines = list[str]
 #: What an exponent should be on paper, and why, by estimator and letter.
 ON_PAPER = {
     ("contrastive", "n"): "1: the bank is seen through every new mask",
@@ -31,157 +34,178 @@ ON_PAPER = {
 }
 _MARKS = {"contrastive": ("#D55E00", "o"), "amortized": ("#0072B2", "s")}
 _DEFAULT_MARK = ("#009E73", "^")
-#: A network that is hardly trained may stop at once; then there is nothing to time.
-IDLE = "void: nobody is followed for more than two decisions"
-LARGE_COLUMNS = ("step", "options", "jobs", "cpu_seconds", "seconds", "peak_mb", "anonymous_mb")
+#: Columns of large.csv, and what the page calls them.
+LARGE_COLUMNS = {
+    "step": "step",
+    "options": "options",
+    "jobs": "processes",
+    "cpu_seconds": "processor s",
+    "seconds": "wall s",
+    "peak_mb": "peak MiB",
+    "anonymous_mb": "own MiB",
+}
+#: Bytes per subject in the process that hands out parts: hashes of the identifiers as read, a
+#: sorted copy of them, and which of them are equal.
+_SURVEY_BYTES = 8 + 8 + 1
 
 
-class Row(NamedTuple):
-    """One line of the table."""
-
-    what: str
-    measured: str
-    target: str
-    met: bool | None
-
-
-def rows(results: Results) -> list[Row]:
-    """Every target, and what was measured for it."""
-    found: list[Row] = []
-    if "reference" in results:
-        found += [_ratio(name, results["reference"][name]) for name in ("contrastive", "amortized")]
-    if "default" in results:
-        found += [_served(name, results["default"]) for name in ("amortized", "contrastive")]
-        found.append(_against_ras(results["default"]))
-    if "decide" in results:
-        found += _decided(results["decide"])
-    if "rate" in results:
-        for name, one in results["rate"]["scoring"].items():
-            share = f"{one['of_product']:.1%} ({one['time_in_products']:.0%} of time in products)"
-            found.append(Row(f"{name}: of the matrix-product rate", share, "", None))
-    return found
-
-
-def _ratio(name: str, one: dict[str, Any]) -> Row:
-    if one["decisions"] <= 2 * one["subjects"]:
-        return Row(f"paper {name} against the reference", IDLE, f"{one['target']:.0f}x", None)
-    alike = f"{one['subjects_alike']} of {one['subjects']} subjects alike"
-    if one["subjects_alike"] < one["subjects"]:
-        alike += f", the others part at ties of {one['widest_tie']:.0e}"
-    return Row(
-        f"paper {name} against the reference",
-        f"{one['ratio']:.1f}x ({alike})",
-        f"{one['target']:.0f}x",
-        one["ratio"] >= one["target"],
-    )
-
-
-def _served(name: str, part: dict[str, Any]) -> Row:
-    ms, target = _followed(part[name]["points"]), part[name]["target_ms"]
-    if not ms:
-        return Row(f"default {name}: a trajectory", IDLE, f"{target:.0f} ms", None)
-    measured = f"{min(ms):.2g} to {max(ms):.2g} ms"
-    return Row(f"default {name}: a trajectory", measured, f"{target:.0f} ms", max(ms) <= target)
-
-
-def _against_ras(part: dict[str, Any]) -> Row:
-    what, found = (
-        "default amortized against released RAS (7 to 18 ms)",
-        _followed(part["amortized"]["points"]),
-    )
-    if not found:
-        return Row(what, IDLE, "5x", None)
-    low, high = (ms / max(found) for ms in part["released_ras_ms"])
-    return Row(what, f"{low:.1f}x to {high:.1f}x", "5x", low >= 5)
-
-
-def _followed(points: Sequence[dict[str, Any]]) -> list[float]:
-    """Milliseconds where subjects were followed: stopping at once is no trajectory."""
-    return [point["ms"] for point in points if point["decisions_per_subject"] > 2]
-
-
-def _decided(part: dict[str, Any]) -> list[Row]:
-    found = []
-    for name in ("amortized", "contrastive"):
-        ms = [call["median_ms"] for call in part["calls"] if call["estimator"] == name]
-        target = part["target_ms"]
-        measured = f"{min(ms):.2g} to {max(ms):.2g} ms"
-        bound = name == "amortized"
-        found.append(
-            Row(
-                f"default {name}: one decision of one subject",
-                measured,
-                f"{target:.0f} ms" if bound else "",
-                max(ms) <= target if bound else None,
-            )
-        )
-    return found
-
-
-def markdown(head: Sequence[str], body: Sequence[Sequence[str]]) -> list[str]:
-    """A table as lines of Markdown."""
+def markdown(head: Sequence[str], body: Sequence[Sequence[str]]) -> Lines:
+    """A table as lines of Markdown; nothing where it has no body."""
+    if not body:
+        return []
     lines = [f"| {' | '.join(head)} |", f"|{'---|' * len(head)}"]
     return lines + [f"| {' | '.join(line)} |" for line in body]
 
 
-def _verdict(met: bool | None) -> str:
-    return "" if met is None else "met" if met else "missed"
+def read_large(file: Path) -> list[dict[str, str]]:
+    """The table of large cohorts, if there is one."""
+    if not file.exists():
+        return []
+    with file.open(encoding="utf-8") as stream:
+        return list(csv.DictReader(stream))
 
 
-def target_lines(results: Results) -> list[str]:
+def print_table(results: Results, large: Table, out: TextIO) -> None:
+    """Every table, for the terminal."""
+    tables = (
+        target_lines(results, large),
+        reference_lines(results),
+        decision_lines(results),
+        growth_lines(results),
+        thread_lines(results),
+        method_lines(results),
+        bank_lines(results),
+        large_lines(large),
+    )
+    for lines in filter(None, tables):
+        print("\n".join(lines), end="\n\n", file=out)
+
+
+# -- tables ------------------------------------------------------------------------------------
+
+
+def target_lines(results: Results, large: Table) -> Lines:
     """The table of targets."""
-    body = [(r.what, r.measured, r.target, _verdict(r.met)) for r in rows(results)]
+    verdicts = {None: "", True: "met", False: "missed"}
+    body = [(r.what, r.measured, r.target, verdicts[r.met]) for r in rows(results, large)]
     return markdown(("what", "measured", "target", ""), body)
 
 
-def print_table(results: Results, out: TextIO) -> None:
-    """Targets, growth and methods, for the terminal."""
-    sections = [target_lines(results), growth_lines(results), method_lines(results)]
-    for lines in [*sections, bank_lines(results)]:
-        if len(lines) > 2:
-            print("\n".join(lines), end="\n\n", file=out)
-
-
-def growth_lines(results: Results) -> list[str]:
-    """Fitted exponents beside what they should be."""
-    body = []
-    for curve in results.get("growth", {}).get("curves", []):
-        points = curve["points"]
-        memory = f"{curve['memory_exponent']:.2f}" if "memory_exponent" in curve else "-"
-        on_paper = ON_PAPER[curve["estimator"], curve["what"]]
-        sizes = f"{points[0]['size']} to {points[-1]['size']}"
-        name, what = curve["estimator"], curve["what"].replace("|", "\\|")
-        body.append((name, what, sizes, f"{curve['time_exponent']:.2f}", memory, on_paper))
-    return markdown(("estimator", "grows", "from, to", "time", "memory", "on paper"), body)
-
-
-def method_lines(results: Results) -> list[str]:
-    """Fit and roll-out of every method."""
+def reference_lines(results: Results) -> Lines:
+    """Every run against the reference."""
     body = [
         (
             name,
-            f"{one['fit_cpu_seconds']:.1f}",
-            f"{one['ms_per_subject']:.2f}",
-            f"{one['cost']:.1f}",
+            f"{one['cost_weight']:.3g}",
+            f"{one['subjects']}",
+            f"{one['cost']:.2f}",
+            f"{one['decisions_per_subject']:.1f}",
+            f"{one['subjects_alike']}",
+            f"{1e3 * one['reference']['cpu_seconds'] / one['subjects']:.3g}",
+            f"{1e3 * one['fast']['cpu_seconds'] / one['subjects']:.3g}",
+            f"{one['ratio']:.1f}x",
         )
-        for name, one in results.get("methods", {}).get("methods", {}).items()
+        for name, one in _compared(results)
     ]
-    return markdown(("method", "fit, s", "roll-out, ms a subject", "cost"), body)
+    costs = ("paper preset", "cost weight", "subjects", "cost", "decisions a subject", "alike")
+    times = ("reference, ms a subject", "library, ms a subject", "ratio")
+    return markdown((*costs, *times), body)
 
 
-def bank_lines(results: Results) -> list[str]:
-    """Quality and time of every bank."""
+def _compared(results: Results) -> list[tuple[str, dict[str, Any]]]:
+    part = results.get("reference", {})
+    return [(name, p) for name in ESTIMATORS if name in part for p in part[name]["points"]]
+
+
+def decision_lines(results: Results) -> Lines:
+    """Milliseconds of a decision and decisions a second, for a cohort and for one subject."""
+    body = []
+    for name in ESTIMATORS if "default" in results else ():
+        for one in results["default"][name]["points"]:
+            use = f"cohort of {one['subjects']}, cost {one['cost']:.1f}"
+            body.append((name, use, *_rate(1e3 / one["decisions_per_second"])))
+    for one in results.get("decide", {}).get("calls", []):
+        slot = "before the first visit" if one["now"] < 0 else f"after slot {one['now']}"
+        use = f"one subject {slot}, {one['mask']} mask"
+        body.append((one["estimator"], use, *_rate(one["mean_ms"])))
+    return markdown(("default preset", "use", "ms a decision", "decisions a second"), body)
+
+
+def _rate(ms: float) -> tuple[str, str]:
+    return digits(ms), f"{1e3 / ms:,.0f}"
+
+
+def growth_lines(results: Results) -> Lines:
+    """Fitted exponents beside what they should be."""
+    body = []
+    for curve in results.get("growth", {}).get("curves", []):
+        name, what = curve["estimator"], curve["what"].replace("|", "\\|")
+        sizes = f"{curve['fitted_from']} to {curve['points'][-1]['size']}"
+        powers = _power(curve, "time"), _power(curve, "memory")
+        body.append((name, what, sizes, *powers, ON_PAPER[name, curve["what"]]))
+    return markdown(("estimator", "grows", "from, to", "time", "memory", "on paper"), body)
+
+
+def _power(curve: dict[str, Any], name: str) -> str:
+    power, error = (curve.get(f"{name}_{field}") for field in ("exponent", "error"))
+    if power is None:
+        return "-"
+    return f"{power:.2f}" if error is None else f"{power:.2f} ± {error:.2f}"
+
+
+def thread_lines(results: Results) -> Lines:
+    """Two cores as processes, or as threads."""
     body = [
         (
-            f"{one['bank']} {one['sampling']}, {one['index']}",
+            one["estimator"],
+            f"{one['processes']}",
+            f"{one['threads']}",
+            f"{one['seconds']:.2f}",
+            f"{one['cpu_seconds']:.2f}",
+        )
+        for one in results.get("threads", {}).get("rows", [])
+    ]
+    return markdown(("default preset", "processes", "threads each", "wall s", "processor s"), body)
+
+
+def method_lines(results: Results) -> Lines:
+    """Fit and roll-out of every method."""
+    if "methods" not in results:
+        return []
+    part = results["methods"]
+    body = [("the shared predictor", f"{part['predictor_cpu_seconds']:.1f}", "", "", "")]
+    for name, one in part["methods"].items():
+        whose = "the shared one, not counted" if one["shares_predictor"] else "its own, counted"
+        fit, act = f"{one['fit_cpu_seconds']:.1f}", f"{one['ms_per_subject']:.2f}"
+        body.append((name, fit, whose, act, f"{one['cost']:.1f}"))
+    return markdown(("method", "fit, s", "predictor", "roll-out, ms a subject", "cost"), body)
+
+
+def bank_lines(results: Results) -> Lines:
+    """Quality and time of every bank."""
+    searches = {"torch": "all distances", "faiss": "faiss `IndexFlatL2` (an exact scan)"}
+    body = [
+        (
+            f"{one['bank']} {one['sampling']}, {searches[one['index']]}",
             f"{one['cost']:.2f}",
             f"{one['ap']:.3f}",
             f"{one['objective']:.3f}",
+            f"{one['added']:+.3f} ± {one['added_error']:.3f}" if i else "the yardstick",
             f"{one['ms_per_subject']:.0f}",
         )
-        for one in results.get("bank", {}).get("rows", [])
+        for i, one in enumerate(results.get("bank", {}).get("rows", []))
     ]
-    return markdown(("bank", "cost", "AP", "loss plus weighted cost", "ms a subject"), body)
+    quality = ("cost", "AP", "loss plus weighted cost", "more than the whole bank")
+    return markdown(("bank", *quality, "ms a subject"), body)
+
+
+def large_lines(large: Table) -> Lines:
+    """Large cohorts as measured."""
+    body = [(f"{int(r['subjects']):,}", *(r.get(n, "") for n in LARGE_COLUMNS)) for r in large]
+    return markdown(("subjects", *LARGE_COLUMNS.values()), body)
+
+
+# -- figure ------------------------------------------------------------------------------------
 
 
 def growth_figure(curves: Sequence[dict[str, Any]]) -> Figure:
@@ -218,168 +242,188 @@ def _draw(axes: Any, curve: dict[str, Any]) -> None:
         place.minorticks_off()
 
 
-def write_page(results: Results, large: Path, page: Path) -> None:
+# -- page --------------------------------------------------------------------------------------
+
+
+def write_page(results: Results, large: Table, page: Path) -> None:
     """The scaling page of the docs, from what has been measured so far."""
-    some = next(iter(results.values()), None)
-    made = "nothing yet" if some is None else _made(some)
-    short = [name for name, part in results.items() if part.get("sizes") != "full"]
     lines = [
         "# What grows with what",
         "",
         "Written by `make bench` from the files in `results/bench/`; do not edit it. "
-        f"Measured with {made}. Times are of processor time on one thread, since a shared "
-        "machine's clock says little; every ratio is of two runs in the same process.",
+        f"{_made(results)} Times are of processor time on one thread, since a shared machine's "
+        "clock says little; ratios against the reference are of two runs in the same process.",
         "",
-        *_short(short),
-        "## Targets",
-        "",
-        *target_lines(results),
-        "",
-        *_text("reference"),
-        "## A decision",
-        "",
-        *growth_lines(results),
-        "",
-        "![Time and memory of a decision](../../results/bench/growth.svg)",
-        "",
-        *_text("growth"),
-        "## Every method",
-        "",
-        *_methods_head(results),
-        *method_lines(results),
-        "",
-        "## The bank of retrieval",
-        "",
-        *_bank_head(results),
-        *bank_lines(results),
-        "",
-        *_large(large),
+        *_short(results),
+        *_other_code(results),
+        *_section("Targets", target_lines(results, large), after=_ras(results)),
+        *_section("Against the reference", reference_lines(results), after=_reference(results)),
+        *_section("Decisions", decision_lines(results), after=[_TEXTS["decisions"]]),
+        *_section("Growth of a decision", growth_lines(results), after=[_FIGURE, "", _GROWTH]),
+        *_section("Threads or processes", thread_lines(results), before=[_TEXTS["threads"]]),
+        *_section("Every method", method_lines(results), before=_methods_head(results)),
+        *_section("The bank of retrieval", bank_lines(results), before=_bank_head(results)),
+        *_section("Large cohorts", large_lines(large), [_TEXTS["large"]], _extrapolated(large)),
     ]
     page.parent.mkdir(parents=True, exist_ok=True)
     page.write_text("\n".join(lines).rstrip("\n") + "\n", encoding="utf-8")
 
 
-def _short(parts: Sequence[str]) -> list[str]:
+def _section(
+    title: str, table: Lines, before: Sequence[str] = (), after: Sequence[str] = ()
+) -> Lines:
+    """A title, a paragraph, a table, paragraphs; nothing where the table is empty."""
+    if not table:
+        return []
+    blocks = [[f"## {title}"], before, table, after]
+    return [line for block in blocks if block for line in (*block, "")]
+
+
+def _made(results: Results) -> str:
+    """With what the parts were measured; which, where they differ."""
+    made: dict[str, list[str]] = {}
+    for name, part in results.items():
+        about = part["about"]
+        text = (
+            f"torch {about['versions']['torch']} and numpy {about['versions']['numpy']} on "
+            f"{about['cores']} cores ({about['machine']}, {about['vector']})"
+        )
+        made.setdefault(text, []).append(name)
+    if not made:
+        return "Nothing has been measured yet."
+    if len(made) == 1:
+        return f"Measured with {next(iter(made))}."
+    parts = "; ".join(f"{_named(names)} with {text}" for text, names in made.items())
+    return f"Measured: {parts}."
+
+
+def _named(parts: Sequence[str]) -> str:
+    return ", ".join(f"`{name}`" for name in parts)
+
+
+def _short(results: Results) -> Lines:
+    parts = [name for name, part in results.items() if part["sizes"] != "full"]
     if not parts:
         return []
-    names = ", ".join(f"`{name}`" for name in parts)
     text = (
-        f"Of these parts only the short version has been run so far: {names}. There networks are "
-        "trained for an instant and fewer subjects are followed, so fewer share their work and "
-        "ratios need not be those of a whole cohort."
+        f"Of these parts only the short version has been run so far: {_named(parts)}. There "
+        "networks are trained for an instant and fewer subjects are followed, so fewer share "
+        "their work and ratios need not be those of a whole cohort."
     )
     return [text, ""]
 
 
-def _made(part: dict[str, Any]) -> str:
-    about = part["about"]
-    return (
-        f"torch {about['versions']['torch']} and numpy {about['versions']['numpy']} on "
-        f"{about['cores']} cores ({about['machine']}, {about['vector']})"
-    )
+def _other_code(results: Results) -> Lines:
+    abouts = {name: part["about"] for name, part in results.items()}
+    newest = max(abouts.values(), key=lambda about: about["measured"], default=None)
+    parts = [n for n, about in abouts.items() if newest and about["source"] != newest["source"]]
+    if not parts:
+        return []
+    return [f"Measured with an earlier state of the package than the others: {_named(parts)}.", ""]
 
 
-_TEXTS = {
-    "reference": "The reference (`benchmarks/reference.py`) is Algorithm 1 as it reads, batched "
-    "over training subjects and plans. It makes the same choices with the same networks, "
-    "candidates and seeds. Where the library is quicker it shares: equal histories are planned "
-    "for once, plans share their beginnings (a node of the tree of plans is scored once), equal "
-    "masks share the bank's points, masks that begin alike share their beginnings, and the first "
-    "layer of all plans and voters is one matrix product.",
-    "growth": "`n` training subjects, `L` slots, `M` features, `|O|` candidate plans, `K` voters. "
+_FIGURE = "![Time and memory of a decision](../../results/bench/growth.svg)"
+_GROWTH = (
+    "`n` training subjects, `L` slots, `M` features, `|O|` candidate plans, `K` voters; exponents "
+    "with their standard errors, fitted to the sizes named, quickest of three runs each. "
     "The paper gives `O(n M L² |O|)` for NOCT-Contrastive; here `n` and `|O|` add up instead of "
     "multiplying, since only the bank depends on `n` and only the `K` voters are carried along "
-    "the plans. The `default` preset grows plans slot by slot, so it has no `|O|`.",
+    "the plans. The `default` preset grows plans slot by slot, so it has no `|O|`."
+)
+_TEXTS = {
+    "decisions": "A *new* mask is one of which retrieval has seen nothing yet, as after a start; "
+    "a *seen* one has been met before. The network looks nothing up, so it does not matter to it.",
+    "threads": "One roll-out on two cores; processes share the subjects out. The clock counts "
+    "whatever else the machine does, processor time does not.",
+    "large": "Ten visits of eight features, from Parquet parts (`make bench-large`). *Own* memory "
+    "is what belongs to no mapped file; the system can drop the rest at any time.",
 }
 
 
-def _text(name: str) -> list[str]:
-    return [_TEXTS[name], ""]
+def _ras(results: Results) -> Lines:
+    if "default" not in results:
+        return []
+    return [
+        "The time of RAS is that of its authors' released code, which was run once apart from "
+        "this benchmark; beside ours it says how near, and is no ratio of one run."
+    ]
 
 
-def _methods_head(results: Results) -> list[str]:
+def _reference(results: Results) -> Lines:
+    points = [point for _, point in _compared(results)]
+    if not points:
+        return []
+    alike = choices(points)
+    same = "makes the same choices" if all(map(same_choices, points)) else "does not always agree"
+    return [
+        "The reference (`benchmarks/reference.py`) is Algorithm 1 as it reads, batched over "
+        "training subjects and plans. With the same networks, candidates and seeds the library "
+        f"{same} ({alike}); the lower ratio decides. Where it is quicker it shares: equal "
+        "histories are planned for once, plans share their beginnings (a node of the tree of "
+        "plans is scored once), equal masks share the bank's points, masks that begin alike share "
+        "their beginnings, and the first layer of all plans and voters is one matrix product."
+    ]
+
+
+def _methods_head(results: Results) -> Lines:
     if "methods" not in results:
         return []
     n = results["methods"]["subjects"]
-    text = (
-        f"The synthetic task with {n[0]} training, {n[1]} validation and {n[2]} test subjects, "
-        "one operating point; the baselines with their shorter schedule."
-    )
-    return [text, ""]
+    return [
+        f"The synthetic task with {n[0]} training, {n[1]} validation and {n[2]} test subjects, one "
+        "operating point. All methods and the predictor take the shorter schedule of a rehearsal: "
+        "compare fits with each other, not with those of a comparison."
+    ]
 
 
-def _bank_head(results: Results) -> list[str]:
+def _bank_head(results: Results) -> Lines:
     if "bank" not in results:
         return []
     part = results["bank"]
-    text = (
+    return [
         f"NOCT-Contrastive of the `default` preset, {part['train']} training subjects of which "
-        f"the bank keeps some, {part['test']} test subjects; only the bank differs."
-    )
-    return [text, ""]
-
-
-def _large(file: Path) -> list[str]:
-    """Large cohorts as measured, and on paper up to a billion visits."""
-    if not file.exists():
-        return []
-    with file.open(encoding="utf-8") as stream:
-        table = list(csv.DictReader(stream))
-    body = [
-        (f"{int(r['subjects']):,}", *(r.get(name, "") for name in LARGE_COLUMNS)) for r in table
-    ]
-    head = (
-        "subjects",
-        "step",
-        "options",
-        "processes",
-        "processor s",
-        "wall s",
-        "peak MiB",
-        "own MiB",
-    )
-    return [
-        "## Large cohorts",
-        "",
-        "Ten visits of eight features, from Parquet parts (`benchmarks/large.py`). *Own* memory "
-        "is what belongs to no mapped file; the system can drop the rest at any time.",
-        "",
-        *markdown(head, body),
-        "",
-        *_extrapolated(table),
+        f"the bank keeps all or some, {part['test']} test subjects; only the bank differs. "
+        "Differences are paired by subject, with bootstrap standard errors."
     ]
 
 
-def _extrapolated(table: Sequence[dict[str, str]]) -> list[str]:
-    lines = []
-    per_subject: dict[str, float] = {}
-    for step in ("fit", "score"):
-        own = {int(r["subjects"]): r for r in table if r["step"] == step}
-        if not own:
-            continue
-        sizes = sorted(own)
-        per_subject[step] = float(own[sizes[-1]]["cpu_seconds"]) / sizes[-1]
-        if len(sizes) > 1:
-            seconds = [float(own[n]["cpu_seconds"]) for n in sizes]
-            memory = [float(own[n]["anonymous_mb"]) for n in sizes]
-            lines.append(
-                f"- `nocta {step}`, {sizes[0]:,} to {sizes[-1]:,} subjects: time ~ "
-                f"n^{exponent(sizes, seconds):.2f}, own memory ~ n^{exponent(sizes, memory):.2f}."
-            )
-    if "score" not in per_subject:
-        return [*lines, ""]
-    hours = 1e8 * per_subject["score"] / 3600
+def _extrapolated(large: Table) -> Lines:
+    """Exponents by kind, and on paper a billion visits."""
+    lines = [
+        f"- {one.where}: time ~ n^{one.exponents['cpu_seconds']:.2f}, own memory ~ "
+        f"n^{one.exponents['anonymous_mb']:.2f}."
+        for one in growth(large)
+        if one.kind.step != "make"
+    ]
+    scored = [row for row in large if row["step"] == "score"]
+    if not scored:
+        return lines
+    last = max(scored, key=lambda row: (int(row["subjects"]), -int(row["jobs"])))
+    per_subject = float(last["cpu_seconds"]) / int(last["subjects"])
+    hours, stored = 1e8 * per_subject / 3600, _stored_bytes()
     return [
-        *lines,
-        "",
+        *([*lines, ""] if lines else []),
         "### On paper: a billion visits",
         "",
-        "A hundred million subjects of ten visits. Decisions of different subjects have nothing "
-        f"to do with each other, so scoring takes {1e3 * per_subject['score']:.2g} ms of one core "
-        f"each, {hours:,.0f} hours of one core in all: {hours / 64:,.1f} hours on 64 cores, "
-        f"{hours / 1024:,.1f} on 1024, with `--dask`. Memory stays that of one part per process. "
-        "A fit looks at 50,000 subjects per epoch however many there are; what still grows is "
-        "reading them once (about 420 bytes of scratch file per subject, 42 GB here), which is "
-        "better spared by fitting on a sample of the parts.",
+        "A hundred million subjects of ten visits. Subjects are decided for apart from each other, "
+        f"so scoring takes {1e3 * per_subject:.2g} ms of one core each (as for "
+        f"{int(last['subjects']):,} subjects: {Kind.of(last)}), {hours:,.0f} hours of one core in "
+        f"all: {hours / 64:,.1f} hours on 64 cores, {hours / 1024:,.1f} on 1024 with `--dask`, and "
+        "on top of it what one process does alone. That one reads every identifier before the "
+        "first part is scored, hashes every part and writes every result; more "
+        f"cores do not shorten it, and it needs about {_SURVEY_BYTES} bytes per subject "
+        f"({_SURVEY_BYTES / 10:.1f} GB here) to see that nobody is in two parts. The others need "
+        "the memory of one part.",
         "",
+        f"A fit looks at {TrainingConfig().most_per_epoch:,} subjects per epoch however many there "
+        f"are; what still grows is reading them all into scratch files: {stored:.0f} bytes per "
+        "subject (values, labels, visits and context as arrays), and as much again while the split "
+        f"is made, {2 * stored / 10:.0f} GB here. Fitting on a sample of the parts spares that.",
     ]
+
+
+def _stored_bytes() -> float:
+    """What a fit keeps of one subject of the large cohorts on disk."""
+    cohort = draw_cohort(20)
+    arrays = (cohort.values, cohort.labels, cohort.visits, cohort.context)
+    return sum(array.nbytes for array in arrays) / len(cohort)

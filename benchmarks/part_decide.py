@@ -18,7 +18,7 @@ TARGET = 20.0
 
 
 def measure(sizes: Sizes, models: Path) -> dict[str, Any]:
-    """Milliseconds of processor time per call of `decide`, by estimator and slot."""
+    """Milliseconds of processor time per call of `decide`, by estimator, slot and mask."""
     for estimator in ("amortized", "contrastive"):
         fitted("default", estimator, sizes, models)  # so that fitting is not timed
     with tempfile.TemporaryDirectory() as folder:

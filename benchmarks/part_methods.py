@@ -1,4 +1,7 @@
-"""Part `methods`: fit and roll-out of every method on one small cohort, one operating point."""
+"""Part `methods`: fit and roll-out of every method on one small cohort, one operating point.
+
+All take the shorter schedule of a rehearsal, the predictor that some of them share as well.
+"""
 
 from __future__ import annotations
 
@@ -22,16 +25,14 @@ def measure(sizes: Sizes, models: Path) -> dict[str, Any]:
     del models  # nothing is kept: fitting is what is measured
     cohort = nocta.datasets.load("synthetic", seed=0, n_subjects=sizes.method_subjects)
     train, val, test = cohort.split((0.70, 0.15, 0.15), seed=0)
-    predictor, took = timed(lambda: shared_predictor("default", train, val, sizes))
+    predictor, took = timed(lambda: shared_predictor("default", train, val, sizes, quick=True))
     found: dict[str, Any] = {
         "subjects": [len(train), len(val), len(test)],
         "predictor_cpu_seconds": took.cpu_seconds,
         "methods": {},
     }
     for name in sizes.methods:
-        # Baselines take the shorter schedule of a rehearsal.
-        ours = name.startswith("nocta") and sizes.trained
-        method = make_method(name, {}, quick=not ours)
+        method = make_method(name, {}, quick=True)
         with training_of(sizes):
             found["methods"][name] = one_method(method, predictor, train, val, test)
     return found
@@ -39,7 +40,7 @@ def measure(sizes: Sizes, models: Path) -> dict[str, Any]:
 
 def one_method(
     method: Method, predictor: Predictor, train: Cohort, val: Cohort, test: Cohort
-) -> dict[str, float]:
+) -> dict[str, Any]:
     """Fit, take the operating point in the middle, roll out."""
     shared = predictor if method.shares_predictor else None
     _, fit = timed(lambda: method.fit(train, val, seed=0, predictor=shared))
@@ -48,6 +49,7 @@ def one_method(
     policy = method.policy(setting)
     done, took = timed(lambda: rollout(policy, test, budget=setting.get("budget")))
     return {
+        "shares_predictor": method.shares_predictor,
         "fit_cpu_seconds": fit.cpu_seconds,
         "settings_cpu_seconds": choice.cpu_seconds,
         "ms_per_subject": 1e3 * took.cpu_seconds / len(test),

@@ -6,9 +6,10 @@ and the full version as the presets do.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
@@ -21,6 +22,9 @@ import nocta
 from nocta.cohort.catalog import Catalog, Feature
 from nocta.cohort.cohort import Cohort
 from nocta.estimators import amortized, amortized_mlp, embedding
+from nocta.experiments.versions import versions
+from nocta.options import read_options
+from nocta.persistence import save_model
 from nocta.predictors import neural, training
 from nocta.predictors.cross_fitted import CrossFittedPredictor
 from nocta.predictors.fitting import Preset, fit_predictor
@@ -28,8 +32,11 @@ from nocta.predictors.mlp import MLPPredictor
 from nocta.predictors.recurrent import RecurrentPredictor
 from nocta.predictors.training import TrainingConfig, TrainingLog
 from nocta.presets.base import EstimatorName
+from nocta.presets.options import DefaultOptions, PaperOptions
 
 Parts = tuple[Cohort, Cohort, Cohort]
+#: In the folder of a kept model: what it was fitted with.
+RECIPE = "bench-recipe.json"
 
 
 @dataclass(frozen=True)
@@ -39,8 +46,7 @@ class Sizes:
     Args:
         name: Of the version; models of different versions are kept apart.
         subjects: Of the synthetic task, split 70/15/15.
-        compared: Test subjects on which NOCT-Contrastive meets the reference.
-        compared_amortized: The same for NOCT-Amortized.
+        compared: Test subjects who meet the reference, at one cost weight and at a lower one.
         n_candidates: Plans per decision of the `paper` preset (`|O|`).
         served: Test subjects of the default preset with retrieval.
         method_subjects: Of the small cohort on which every method is timed.
@@ -51,8 +57,7 @@ class Sizes:
 
     name: str = "full"
     subjects: int = 8000
-    compared: int = 1200
-    compared_amortized: int = 1200
+    compared: tuple[int, int] = (1200, 300)
     n_candidates: int = 1000
     served: int = 300
     method_subjects: int = 600
@@ -75,8 +80,7 @@ FULL = Sizes()
 QUICK = replace(
     FULL,
     name="quick",
-    compared=40,
-    compared_amortized=60,
+    compared=(40, 20),
     served=60,
     method_subjects=200,
     doublings=3,
@@ -87,8 +91,7 @@ TINY = replace(
     QUICK,
     name="tiny",
     subjects=120,
-    compared=4,
-    compared_amortized=4,
+    compared=(4, 4),
     n_candidates=40,
     served=4,
     method_subjects=60,
@@ -127,24 +130,39 @@ def synthetic_parts(sizes: Sizes) -> Parts:
 
 
 def fitted(preset: Preset, estimator: EstimatorName, sizes: Sizes, folder: Path) -> nocta.NOCTA:
-    """A model of the synthetic task; fitted where the folder does not hold it yet."""
+    """A model of the synthetic task; fitted where the folder does not hold one of this recipe."""
     kept = folder / f"{sizes.name}-{preset}-{estimator}"
-    if not kept.exists():
+    model = unfitted(preset, estimator, sizes)
+    wanted = recipe(model, sizes)
+    if not (kept / RECIPE).exists() or (kept / RECIPE).read_text("utf-8") != wanted:
         train, val, _ = synthetic_parts(sizes)
         predictor = shared_predictor(preset, train, val, sizes)
-        model = unfitted(preset, estimator, sizes)
         with training_of(sizes):
             model.fit(train, val, predictor=predictor)
-        model.save(kept)
+        save_model(model, kept, extra={RECIPE: wanted})
     return nocta.load(kept)
 
 
+def recipe(model: nocta.NOCTA, sizes: Sizes) -> str:
+    """What decides how a model comes out: every option of its preset, subjects, versions."""
+    bundle: type[Any] = PaperOptions if model.preset == "paper" else DefaultOptions
+    options = read_options(bundle, model.options or {})
+    whole = {
+        "options": asdict(options),
+        "seed": model.seed,
+        "subjects": sizes.subjects,
+        "trained": sizes.trained,
+        "versions": versions(),
+    }
+    return json.dumps(whole, indent=1)
+
+
 def shared_predictor(
-    preset: Preset, train: Cohort, val: Cohort, sizes: Sizes
+    preset: Preset, train: Cohort, val: Cohort, sizes: Sizes, *, quick: bool = False
 ) -> CrossFittedPredictor:
-    """The predictor of a preset, or one trained for an instant."""
+    """The predictor of a preset (of its rehearsal, if `quick`), or one trained for an instant."""
     if sizes.trained:
-        return fit_predictor(train, val, preset)
+        return fit_predictor(train, val, preset, quick=quick)
     network = MLPPredictor() if preset == "paper" else RecurrentPredictor()
     with training_of(sizes):
         network.fit(train, val)
@@ -159,6 +177,13 @@ def unfitted(preset: Preset, estimator: EstimatorName, sizes: Sizes) -> nocta.NO
     if not sizes.trained:
         options |= {"embedding_weights": (0.6,)} if preset == "paper" else {"n_rounds": 0}
     return nocta.NOCTA(estimator, preset, seed=0, options=options)
+
+
+def random_masks(n: int, catalog: Catalog, now: int, seed: int = 0) -> NDArray[np.bool_]:
+    """What may have been asked for up to slot `now`, `(n, L, M)`: each at even odds."""
+    rng = np.random.default_rng(seed)
+    asked = rng.uniform(size=(n, catalog.n_times, catalog.n_features)) < 0.5
+    return asked & (np.arange(catalog.n_times) <= now)[:, None]
 
 
 def random_cohort(n: int, n_times: int, n_features: int, seed: int = 0) -> Cohort:
