@@ -30,6 +30,7 @@ from measure import exponent
 from nocta.experiments.versions import versions
 
 HERE = Path(__file__).parent
+STEPS = ("make", "fit", "rollout", "score")
 MEASURED = ("seconds", "cpu_seconds", "peak_mb", "anonymous_mb")
 COLUMNS = ("subjects", "step", "jobs", "options", *MEASURED, "cores", "torch")
 #: A short fit: its growth is what is asked about, and planning takes longer anyway.
@@ -206,6 +207,9 @@ def main() -> None:
     parser.add_argument("--fit-options", default=FIT_OPTIONS, help="of nocta fit, in quotes")
     parser.add_argument("--out", type=Path, default=Path("results/bench/large.csv"))
     parser.add_argument("--folder", type=Path, help="where the cohorts go; kept, so a run goes on")
+    parser.add_argument(
+        "--steps", nargs="+", choices=STEPS, default=STEPS, help="only these; fit before the others"
+    )
     args = parser.parse_args()
     args.out.parent.mkdir(parents=True, exist_ok=True)
     if not args.out.exists():
@@ -218,7 +222,9 @@ def main() -> None:
             jobs = args.jobs if step == "score" else 1
             options = "" if step == "make" else args.fit_options  # the model's, from its fit on
             kind = Kind(step, str(jobs), options)
-            if any(r["subjects"] == str(n) and Kind.of(r) == kind for r in rows):
+            if step not in args.steps or any(
+                r["subjects"] == str(n) and Kind.of(r) == kind for r in rows
+            ):
                 continue
             forget(step, base / str(n))
             found = run(command)
