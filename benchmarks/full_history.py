@@ -27,7 +27,12 @@ from sklearn.ensemble import HistGradientBoostingClassifier
 from nocta.cohort.cohort import Cohort
 from nocta.cohort.history import History
 from nocta.evaluation.frontier import paired_difference
-from nocta.evaluation.metrics import average_precision, cross_entropy, roc_auc
+from nocta.evaluation.metrics import (
+    LOWER_IS_BETTER,
+    average_precision,
+    cross_entropy,
+    roc_auc,
+)
 from nocta.experiments.setup import DataSource
 from nocta.predictors.fitting import fit_predictor
 
@@ -136,14 +141,15 @@ def read_rows(file: Path) -> list[dict[str, object]]:
 
 
 def report(rows: list[dict[str, object]]) -> str:
-    """Per metric: the mean of both over seeds, and their paired difference with its error."""
+    """Per metric: the mean of both over seeds, and by how much ours is ahead, with its error."""
     lines = []
     for metric in METRICS:
         ours, theirs = (
             np.array([float(str(r[metric])) for r in rows if r["model"] == name]) for name in MODELS
         )
         means = f"{MODELS[0]} {ours.mean():.3f}, {MODELS[1]} {theirs.mean():.3f}"
-        lines.append(f"{metric:14} {means}, difference {paired_difference(ours, theirs)}")
+        pair = (theirs, ours) if metric in LOWER_IS_BETTER else (ours, theirs)
+        lines.append(f"{metric:14} {means}, better by {paired_difference(*pair)}")
     return "\n".join(lines)
 
 
