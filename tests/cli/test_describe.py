@@ -100,3 +100,15 @@ def test_options_reach_the_loader() -> None:
     shown = runner.invoke(app, ["describe", "synthetic", "--data-option", "n_subjects=7"])
     assert shown.exit_code == 0
     assert "- 7 subjects, 10 visit slots" in shown.stdout
+
+
+@pytest.mark.parametrize("name", ["clinic.csv", "schema.toml"])
+def test_what_is_read_is_never_replaced(tmp_path: Path, name: str) -> None:
+    shutil.copy(CLINIC, tmp_path / "clinic.csv")
+    shutil.copy(CLINIC.with_name("clinic.schema.toml"), tmp_path / "schema.toml")
+    before = (tmp_path / name).read_bytes()
+    args = ["describe", str(tmp_path / "clinic.csv"), "--out", str(tmp_path / name)]
+    shown = runner.invoke(app, args)
+    assert shown.exit_code == 2
+    assert "is what is read; choose another --out" in shown.stderr
+    assert (tmp_path / name).read_bytes() == before

@@ -178,3 +178,21 @@ def test_a_stopped_evaluation_keeps_its_points(
     assert rows(out)[0] == first
     assert [r["cost_weight"] for r in rows(out)] == ["0.01", "0.001"]
     assert [file.name for file in tmp_path.iterdir()] == ["r.csv"]
+
+
+@pytest.mark.parametrize("content", ["a,b\n1,2\n", ""])
+def test_a_file_of_somebody_else_is_left_alone(
+    fitted_model: Path, small_clinic: Path, tmp_path: Path, content: str
+) -> None:
+    notes = tmp_path / "notes.csv"
+    notes.write_text(content)
+    status, shown = invoke("evaluate", fitted_model, small_clinic, "--out", notes, "--quiet")
+    assert status == 2
+    assert "holds no results of nocta; choose another --out" in shown
+    assert notes.read_text() == content
+
+
+def test_the_table_itself_is_never_replaced(fitted_model: Path, small_clinic: Path) -> None:
+    before = small_clinic.read_bytes()
+    status, shown = invoke("evaluate", fitted_model, small_clinic, "--out", small_clinic)
+    assert (status, small_clinic.read_bytes()) == (2, before), shown

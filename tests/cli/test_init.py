@@ -77,3 +77,17 @@ def test_a_missing_file_is_named(
     shown = runner.invoke(app, ["init", *args])
     assert shown.exit_code == 2
     assert "There is no file 'none.csv'" in shown.stderr
+
+
+def test_the_table_itself_is_never_replaced(clinic: Path) -> None:
+    before = clinic.read_bytes()
+    shown = runner.invoke(app, ["init", str(clinic), "--out", str(clinic), "--force"])
+    assert shown.exit_code == 2
+    assert "is what is read; choose another --out" in shown.stderr
+    assert clinic.read_bytes() == before
+
+
+def test_a_folder_is_not_taken_for_a_missing_file(tmp_path: Path) -> None:
+    shown = runner.invoke(app, ["init", str(tmp_path)])
+    assert shown.exit_code == 2
+    assert "is a folder; give one of its files" in shown.stderr

@@ -117,7 +117,7 @@ def test_unusable_columns_are_left_out_with_a_reason(visits: pd.DataFrame) -> No
         note=[f"note {i}" for i in range(48)], nothing=np.nan, born="1950-01-02"
     )
     text = draft_schema(many).text
-    assert "# left out: note (text of 48 different kinds)" in text
+    assert "# left out: note (text, 48 different values)" in text
     assert "# left out: nothing (empty)" in text
     assert "# left out: born (dates)" in text
 
@@ -202,6 +202,14 @@ def test_what_is_only_known_later_is_left_out(visits: pd.DataFrame, name: str) -
     schema = tomllib.loads(draft.text)
     assert name not in {*schema["features"], *schema["context"]}
     assert f"# left out: {name} (called like something that is only known later" in draft.text
+
+
+def test_decimal_commas_are_pointed_out() -> None:
+    ids, visits = np.repeat(np.arange(12), 2), np.tile([0, 1], 12)
+    crp = [f"{i},{i % 10}1" for i in range(24)]
+    rows = {"id": ids, "visit": visits, "crp": crp, "alt": np.arange(24.0), "label": [0, 1] * 12}
+    draft = draft_schema(pd.DataFrame(rows))
+    assert any("'crp' is left out (numbers with a decimal comma" in text for text in draft.unsure)
 
 
 def test_free_context_is_to_be_checked(visits: pd.DataFrame) -> None:

@@ -137,6 +137,18 @@ def test_a_file_of_somebody_else_is_left_alone(inputs: tuple[Path, Path], tmp_pa
         score_cohort(ScoreRequest.of(model, 0.005), cohort, tmp_path / "file")
 
 
+def test_one_file_of_somebody_else_is_left_alone_even_by_force(
+    inputs: tuple[Path, Path], tmp_path: Path
+) -> None:
+    model, cohort = inputs
+    part = cohort / "part-0.parquet"
+    before = part.read_bytes()
+    request = ScoreRequest.of(model, 0.005)
+    with pytest.raises(ConfigError, match="was not made by nocta score; choose another --out"):
+        score_cohort(request, part, part, force=True)
+    assert part.read_bytes() == before
+
+
 def test_a_kill_in_the_middle_of_one_file_keeps_finished_parts(
     inputs: tuple[Path, Path],
     tmp_path: Path,

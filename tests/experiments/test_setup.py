@@ -88,6 +88,16 @@ def test_a_table_read_without_its_split_column_is_refused(clinic: tuple[Path, Pa
         replace(source, split_column="part").split(source.load(0), 0)
 
 
+def test_fractions_beside_a_whole_split_are_refused(clinic: tuple[Path, Path]) -> None:
+    source = DataSource(str(clinic[0]), schema=str(clinic[1]))
+    cohort = source.load(0)
+    names = np.array(["train", "val", "test"])[np.arange(len(cohort)) % 3]
+    parted = replace(cohort, fixed_split=names)
+    assert [len(part) for part in source.split(parted, 0)] == [100, 100, 100]
+    with pytest.raises(ConfigError, match="--fractions has nothing to divide"):
+        replace(source, fractions=(0.5, 0.3, 0.2)).split(parted, 0)
+
+
 def test_data_without_parts_of_their_own_are_refused() -> None:
     source = DataSource("synthetic", split_column="set", max_subjects=20)
     with pytest.raises(ConfigError, match="has no split of its own"):

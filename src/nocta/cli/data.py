@@ -86,6 +86,15 @@ def find_schema(data: str | Path, schema: Path | None = None) -> Path:
     )
 
 
+def keep_input(out: Path, *inputs: str | Path | None) -> None:
+    """Refuse an output that would replace what is read, whatever else is asked for."""
+    from nocta.exceptions import ConfigError
+
+    for given in inputs:
+        if given is not None and out.exists() and Path(given).exists() and out.samefile(given):
+            raise ConfigError(f"'{out}' is what is read; choose another --out.")
+
+
 def table_stem(path: Path) -> str:
     """The file's name without what says it is a table: `clinic.csv.gz` becomes `clinic`."""
     name = path.name

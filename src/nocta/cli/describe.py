@@ -13,6 +13,7 @@ from nocta.cli.data import (
     PathOption,
     SchemaOption,
     data_source,
+    keep_input,
     notes_of,
 )
 
@@ -39,6 +40,9 @@ def describe(
     if figure is not None:
         _check_format(figure)
     source = data_source(data, schema, path, data_option)
+    for target in (out, figure):
+        if target is not None:
+            keep_input(target, data, source.schema)
     summary = CohortSummary.of(source.load(0), notes_of(source.report(0)))
     card = summary.to_markdown()
     typer.echo(card, nl=False)

@@ -13,6 +13,7 @@ from nocta.cli.data import (
     PathOption,
     SchemaOption,
     is_table,
+    keep_input,
     parse_data_options,
     parse_numbers,
 )
@@ -90,6 +91,9 @@ def evaluate(
     if part not in (None, "test", "all"):
         raise ConfigError(f"--part is '{part}'; use 'test' or 'all'.")
     _check_targets(out, figure)
+    for target in (out, figure):
+        if target is not None:
+            keep_input(target, data, schema)
     weights = parse_numbers("--cost-weights", cost_weights)
     limits = parse_numbers("--budgets", budgets)
     chosen = parse_data_options(data, data_option)
@@ -173,9 +177,12 @@ def _draw(frame: pd.DataFrame, path: Path, model: NOCTA) -> None:
 def _check_targets(out: Path, figure: Path | None) -> None:
     """What cannot be written is said before the work, not after."""
     from nocta.exceptions import ConfigError
+    from nocta.experiments.results import is_results
 
     for path in (out, figure):
         if path is not None and path.is_dir():
             raise ConfigError(f"'{path}' is a folder; name a file in it.")
+    if out.exists() and not is_results(out):
+        raise ConfigError(f"'{out}' holds no results of nocta; choose another --out.")
     if figure is not None and figure.suffix.lower() not in (".png", ".svg", ".pdf"):
         raise ConfigError(f"'{figure}' is no figure; end its name in .png, .svg or .pdf.")

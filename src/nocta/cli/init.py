@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from nocta.cli.data import table_stem
+from nocta.cli.data import keep_input, table_stem
 
 
 def init(
@@ -41,9 +41,12 @@ def init(
     from nocta.exceptions import ConfigError, DataFileMissing
 
     for path in (data, costs):
+        if path is not None and path.is_dir():
+            raise ConfigError(f"'{path}' is a folder; give one of its files, the schema fits all.")
         if path is not None and not path.is_file():
             raise DataFileMissing(f"There is no file '{path}'.")
     target = out or _target(data)
+    keep_input(target, data, costs)
     if target.exists() and not force:
         raise ConfigError(
             f"'{target}' is there already. Add --force to replace it, or --out to write elsewhere."

@@ -101,6 +101,7 @@ def guess_columns(columns: list[Column], priced: Collection[str] = ()) -> Guess:
             _guess_role(column, codes, clock, guess)
     _guess_panels([left[name] for name in guess.features], guess)
     _doubt_context(guess)
+    _name_ignored(guess)
     _point_out_giveaways(left, label, guess)
     return guess
 
@@ -118,6 +119,13 @@ def _doubt_context(guess: Guess) -> None:
             f"context: {', '.join(guess.context)} are constant within subject, so they count as "
             "free and known at the first visit; take out what is only known later."
         )
+
+
+def _name_ignored(guess: Guess) -> None:
+    named = " ".join(guess.unsure)
+    for name, why in guess.ignored.items():
+        if f"'{name}' is left out" not in named:
+            guess.unsure.append(f"features: '{name}' is left out ({why}).")
 
 
 def _point_out_giveaways(columns: dict[str, Column], label: Column | None, guess: Guess) -> None:
@@ -261,7 +269,9 @@ def _guess_role(
     if not column.numeric:
         numbers = sum(is_number(t) for t in column.texts if t is not None)
         if len(column.values) > MOST_CLASSES and not numbers:
-            guess.ignored[name] = f"text of {len(column.values)} different kinds"
+            comma = all(is_number(v.replace(",", ".")) for v in column.values)
+            kind = "numbers with a decimal comma; write a point" if comma else "text"
+            guess.ignored[name] = f"{kind}, {len(column.values)} different values"
             return
         if not numbers:
             guess.categories[name] = sorted(column.values)

@@ -75,6 +75,12 @@ def results_frame(rows: Iterable[Mapping[str, Any]]) -> pd.DataFrame:
     return frame
 
 
+def is_results(path: Path) -> bool:
+    """Whether a file begins as `write_results` begins one."""
+    with path.open("rb") as file:
+        return file.readline().strip() == ",".join(COLUMNS).encode()
+
+
 def write_results(frame: pd.DataFrame, path: Path) -> None:
     """Write `frame` with exactly the columns of the contract, or not at all."""
     write_atomically(path, frame[list(COLUMNS)].to_csv(index=False, lineterminator="\n"))

@@ -243,7 +243,10 @@ def _open(out: Path, request: ScoreRequest, jobs: list[ScorePart], force: bool) 
     if not single and out.exists() and not out.is_dir():
         raise ConfigError(f"'{out}' is a file; end --out in .parquet, or name a folder.")
     if single and out.exists():
-        if _receipt(out) == _whole(request, jobs, [job.receipt() for job in jobs]):
+        found = _receipt(out)
+        if found == {}:
+            raise ConfigError(f"'{out}' was not made by nocta score; choose another --out.")
+        if found == _whole(request, jobs, [job.receipt() for job in jobs]):
             return None
         if not force:
             raise ConfigError(

@@ -163,6 +163,11 @@ class DataSource:
                 f'in the schema: split = "{self.split_column}".'
             )
         train, val, test = _read_parts(cohort.fixed_split)
+        if val is not None and self.fractions is not None:
+            raise ConfigError(
+                f"--fractions has nothing to divide: the split column of '{self.data}' names "
+                f"training, validation and test subjects. Leave one of the two out."
+            )
         if val is not None:
             return [cohort.subset(np.flatnonzero(part)) for part in (train, val, test)]
         a, b, _ = self._sizes
