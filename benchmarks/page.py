@@ -338,7 +338,8 @@ _TEXTS = {
     "whom the same is known, so a service can keep it.",
     "threads": "One roll-out on two cores; processes share the subjects out. The clock counts "
     "whatever else the machine does, processor time does not.",
-    "large": "Ten visits of eight features, from Parquet parts (`make bench-large`). *Own* memory "
+    "large": "Ten visits of eight features, from Parquet parts (`make bench-large`). The roll-out "
+    "follows the 15 % kept for testing through all their visits. *Own* memory "
     "is what belongs to no mapped file; the system can drop the rest at any time.",
 }
 
@@ -411,8 +412,8 @@ def _extrapolated(large: Table) -> Lines:
         "A hundred million subjects of ten visits. Subjects are decided for apart from each other, "
         f"so scoring takes {1e3 * per_subject:.2g} ms of one core each (as for "
         f"{int(last['subjects']):,} subjects: {Kind.of(last)}), {hours:,.0f} hours of one core in "
-        f"all: {hours / 64:,.1f} hours on 64 cores, {hours / 1024:,.1f} on 1024 with `--dask`, and "
-        "on top of it what one process does alone. That one reads every identifier before the "
+        f"all: {60 * hours / 64:,.0f} minutes on 64 cores, {60 * hours / 1024:,.1f} on 1024 with "
+        "`--dask`, and on top of it what one process does alone. That one reads every identifier before the "
         "first part is scored, hashes every part and writes every result; more "
         f"cores do not shorten it, and it needs about {_SURVEY_BYTES} bytes per subject "
         f"({_SURVEY_BYTES / 10:.1f} GB here) to see that nobody is in two parts. The others need "
