@@ -413,8 +413,8 @@ def _extrapolated(large: Table) -> Lines:
         f"so scoring takes {1e3 * per_subject:.2g} ms of one core each (as for "
         f"{int(last['subjects']):,} subjects: {Kind.of(last)}), {hours:,.0f} hours of one core in "
         f"all: {60 * hours / 64:,.0f} minutes on 64 cores, {60 * hours / 1024:,.1f} on 1024 with "
-        "`--dask`, and on top of it what one process does alone. That one reads every identifier before the "
-        "first part is scored, hashes every part and writes every result; more "
+        "`--dask`, and on top of it what one process does alone. That one reads every identifier "
+        "before the first part is scored, hashes every part and writes every result; more "
         f"cores do not shorten it, and it needs about {_SURVEY_BYTES} bytes per subject "
         f"({_SURVEY_BYTES / 10:.1f} GB here) to see that nobody is in two parts. The others need "
         "the memory of one part.",
