@@ -16,6 +16,7 @@ from nocta.exceptions import ConfigError
 from nocta.model import NOCTA
 from nocta.plans.sample import uniform_plans
 from nocta.policies.base import Observation
+from nocta.predictors import encoding
 from nocta.predictors.cross_fitted import CrossFittedPredictor
 from nocta.predictors.mlp import MLPPredictor
 from nocta.predictors.training import TrainingConfig
@@ -106,6 +107,15 @@ def test_what_is_kept_of_a_bank_is_bounded_in_bytes(
     kept = sum(points.nbytes for points in bounded._cache.values())
     assert 0 < kept <= retrieval.CACHED_BYTES < sum(p.nbytes for p in free._cache.values())
     assert kept == bounded._cached_bytes
+
+
+def test_a_bank_is_encoded_once_however_large(
+    tiny_parts: Parts, tiny_predictor: CrossFittedPredictor, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(encoding, "MOST_HELD", 0)
+    large = bank(tiny_parts, tiny_predictor)
+    assert isinstance(large.data.slots, torch.Tensor)
+    assert isinstance(large.data.frame, torch.Tensor)
 
 
 def test_neighbours_are_masked_like_the_query(

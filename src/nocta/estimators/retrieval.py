@@ -89,7 +89,7 @@ class NeighborBank:
         self.encoder, self.embedding, self.predictor = encoder, embedding, predictor
         self.rows = even_rows(len(train), len(train) if size is None else size)
         self.stands_for, self.index = stands_for, index
-        self.data = EncodedCohort(encoder, train.subset(self.rows))
+        self.data = EncodedCohort(encoder, train.subset(self.rows), held=True)
         self._cache: OrderedDict[bytes, Tensor] = OrderedDict()
         self._cached_bytes = 0
 

@@ -125,13 +125,18 @@ class EncodedCohort:
     An input is zero wherever nothing was asked for, so asking for less is a product with 0 or 1.
     A large cohort is not held encoded: `slots`, `frame` and `recorded` then encode the subjects
     they are asked for, to the same numbers.
+
+    Args:
+        encoder: Fitted.
+        cohort: The subjects.
+        held: Hold it however large it is; for one that is looked through whole, again and again.
     """
 
     slots: Tensor | OnDemand[Tensor]
     frame: Tensor | OnDemand[Tensor]
     recorded: NDArray[np.bool_] | OnDemand[NDArray[np.bool_]]
 
-    def __init__(self, encoder: InputEncoder, cohort: Cohort) -> None:
+    def __init__(self, encoder: InputEncoder, cohort: Cohort, *, held: bool = False) -> None:
         self._n = len(cohort)
         self.labels = torch.from_numpy(cohort.labels)
         self.owner = torch.from_numpy(encoder.slot_owner_)
@@ -143,7 +148,7 @@ class EncodedCohort:
         def frame(some: Cohort) -> Tensor:
             return encoder.encode_frame(some.context)
 
-        if len(cohort) * cohort.n_times * encoder.width <= MOST_HELD:
+        if held or len(cohort) * cohort.n_times * encoder.width <= MOST_HELD:
             self.slots, self.frame, self.recorded = slots(cohort), frame(cohort), cohort.recorded
         else:
             self.slots = OnDemand(cohort, slots)
