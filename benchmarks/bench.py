@@ -99,8 +99,10 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run parts, print the table, write figure and page."""
+    from growth_figure import growth_figure
     from nocta.plots.style import save_figure
-    from page import growth_figure, print_table, read_large, write_page
+    from page import write_page
+    from tables import print_table, read_large
 
     given = parse(arguments)
     torch.set_num_threads(1)

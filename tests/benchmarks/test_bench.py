@@ -16,6 +16,7 @@ import page
 import part_bank
 import part_growth
 import scenes
+import tables
 import targets
 
 ABOUT = {
@@ -127,7 +128,7 @@ def test_every_part_ends_in_the_page(folder: Path) -> None:
     for title in ("Targets", "Decisions", "Growth", "Threads", "Every method", "The bank"):
         assert f"## {title}" in text
     curves = json.loads((folder / "growth.json").read_text())["curves"]
-    assert {(c["estimator"], c["what"]) for c in curves} == set(page.ON_PAPER)
+    assert {(c["estimator"], c["what"]) for c in curves} == set(tables.ON_PAPER)
     assert {f.name for f in folder.glob("growth.*")} >= {"growth.png", "growth.svg"}
 
 

@@ -86,13 +86,15 @@ def find_schema(data: str | Path, schema: Path | None = None) -> Path:
     )
 
 
-def keep_input(out: Path, *inputs: str | Path | None) -> None:
-    """Refuse an output that would replace what is read, whatever else is asked for."""
+def keep_inputs(targets: Sequence[Path | None], *inputs: str | Path | None) -> None:
+    """Refuse to write over what is read, whatever else is asked for."""
     from nocta.exceptions import ConfigError
 
-    for given in inputs:
-        if given is not None and out.exists() and Path(given).exists() and out.samefile(given):
-            raise ConfigError(f"'{out}' is what is read; choose another --out.")
+    read = [Path(given) for given in inputs if given is not None]
+    for target in targets:
+        if target is not None and target.exists():
+            if any(given.exists() and target.samefile(given) for given in read):
+                raise ConfigError(f"'{target}' is what is read; choose another --out.")
 
 
 def table_stem(path: Path) -> str:

@@ -13,7 +13,7 @@ from nocta.cli.data import (
     PathOption,
     SchemaOption,
     data_source,
-    keep_input,
+    keep_inputs,
     notes_of,
 )
 
@@ -40,9 +40,7 @@ def describe(
     if figure is not None:
         _check_format(figure)
     source = data_source(data, schema, path, data_option)
-    for target in (out, figure):
-        if target is not None:
-            keep_input(target, data, source.schema)
+    keep_inputs((out, figure), data, source.schema)
     summary = CohortSummary.of(source.load(0), notes_of(source.report(0)))
     card = summary.to_markdown()
     typer.echo(card, nl=False)

@@ -13,7 +13,7 @@ from nocta.cli.data import (
     PathOption,
     SchemaOption,
     is_table,
-    keep_input,
+    keep_inputs,
     parse_data_options,
     parse_numbers,
 )
@@ -91,9 +91,7 @@ def evaluate(
     if part not in (None, "test", "all"):
         raise ConfigError(f"--part is '{part}'; use 'test' or 'all'.")
     _check_targets(out, figure)
-    for target in (out, figure):
-        if target is not None:
-            keep_input(target, data, schema)
+    keep_inputs((out, figure), data, schema)
     weights = parse_numbers("--cost-weights", cost_weights)
     limits = parse_numbers("--budgets", budgets)
     chosen = parse_data_options(data, data_option)

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from nocta.cli.data import keep_input, table_stem
+from nocta.cli.data import keep_inputs, table_stem
 
 
 def init(
@@ -46,7 +46,7 @@ def init(
         if path is not None and not path.is_file():
             raise DataFileMissing(f"There is no file '{path}'.")
     target = out or _target(data)
-    keep_input(target, data, costs)
+    keep_inputs((target,), data, costs)
     if target.exists() and not force:
         raise ConfigError(
             f"'{target}' is there already. Add --force to replace it, or --out to write elsewhere."

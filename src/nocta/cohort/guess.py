@@ -94,9 +94,6 @@ def guess_columns(columns: list[Column], priced: Collection[str] = ()) -> Guess:
     for column in left.values():
         if column.name not in priced and (called := _called_like_outcome(column)):
             guess.ignored[column.name] = f"called like {called}; it may give the label away"
-            guess.unsure.append(
-                f"features: '{column.name}' is left out, being called like {called}."
-            )
         else:
             _guess_role(column, codes, clock, guess)
     _guess_panels([left[name] for name in guess.features], guess)
@@ -122,10 +119,8 @@ def _doubt_context(guess: Guess) -> None:
 
 
 def _name_ignored(guess: Guess) -> None:
-    named = " ".join(guess.unsure)
     for name, why in guess.ignored.items():
-        if f"'{name}' is left out" not in named:
-            guess.unsure.append(f"features: '{name}' is left out ({why}).")
+        guess.unsure.append(f"features: '{name}' is left out ({why}).")
 
 
 def _point_out_giveaways(columns: dict[str, Column], label: Column | None, guess: Guess) -> None:
