@@ -241,6 +241,15 @@ def test_changed_data_are_read_again_by_a_worker_that_knew_them(
     assert counts == [12, 18]
 
 
+@pytest.mark.parametrize("address", ["foo", "tcp://10.0.0.1", ""])
+def test_what_is_no_address_is_refused_at_once(address: str) -> None:
+    with (
+        pytest.raises(ConfigError, match="is no address of a Dask scheduler; it has a port"),
+        cluster.connect(address),
+    ):
+        pass
+
+
 def test_nobody_at_the_address_is_said_so(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cluster, "_ANSWER", "1s")
     with (

@@ -81,6 +81,11 @@ def connect(address: str) -> Iterator[Cluster]:
         from distributed import Client
     except ImportError:
         raise MissingExtraError("A cluster needs Dask: pip install 'nocta[dask]'.") from None
+    if not address.rpartition(":")[2].isdecimal():
+        raise ConfigError(
+            f"'{address}' is no address of a Dask scheduler; it has a port, as in "
+            f"tcp://10.0.0.1:8786."
+        )
     try:
         client = Client(address, timeout=_ANSWER, set_as_default=False)  # type: ignore[no-untyped-call]
     except (OSError, ValueError) as error:
