@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 from pathlib import Path
 
+import pandas as pd
 import pytest
 from typer.testing import CliRunner
 
@@ -196,3 +197,58 @@ def test_the_table_itself_is_never_replaced(fitted_model: Path, small_clinic: Pa
     before = small_clinic.read_bytes()
     status, shown = invoke("evaluate", fitted_model, small_clinic, "--out", small_clinic)
     assert (status, small_clinic.read_bytes()) == (2, before), shown
+
+
+@pytest.fixture(scope="module")
+def divided_model(fitted_model: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A model whose table assigned every patient to a part, and patients to families."""
+    model = nocta.load(fitted_model)
+    model.schema_ |= {"split": "part", "group": "family"}
+    folder = tmp_path_factory.mktemp("divided") / "model"
+    model.save(folder)
+    return folder
+
+
+def test_other_data_need_not_say_how_they_are_divided(
+    divided_model: Path, small_clinic: Path, tmp_path: Path
+) -> None:
+    head, *lines = small_clinic.read_text("utf-8").splitlines()
+    few = [f"X{line[1:]}" for line in lines if line.startswith("P00")]
+    other = tmp_path / "other.csv"
+    other.write_text("\n".join([f"{head},parts", *(f"{line},x" for line in few)]) + "\n", "utf-8")
+    args = ["--out", tmp_path / "r.csv", "--quiet", "--cost-weights", "0.005"]
+    status, shown = invoke("evaluate", divided_model, other, *args)
+    assert status == 0, shown
+    assert "Note: Columns not in the schema are ignored: parts." in shown
+    assert invoke("plan", divided_model, other, "--subject", "X001")[0] == 0
+    frame = pd.read_csv(other).drop(columns=["stage"])
+    frame.to_parquet(tmp_path / "other.parquet")
+    to = tmp_path / "scores.parquet"
+    status, shown = invoke("score", divided_model, tmp_path / "other.parquet", "--out", to)
+    assert status == 0, shown
+
+
+def test_test_subjects_are_not_guessed_where_the_split_is_not_told(
+    divided_model: Path, small_clinic: Path, tmp_path: Path
+) -> None:
+    args = ["--out", tmp_path / "r.csv", "--quiet", "--cost-weights", "0.005"]
+    status, shown = invoke("evaluate", divided_model, small_clinic, *args)
+    assert status == 2
+    assert "with column 'part' as its split, but it was read with no column" in shown
+    assert invoke("evaluate", divided_model, small_clinic, *args, "--part", "all")[0] == 0
+
+
+def test_another_split_of_the_same_data_is_refused(
+    fitted_model: Path, small_clinic: Path, tmp_path: Path
+) -> None:
+    head, *lines = small_clinic.read_text("utf-8").splitlines()
+    own = tmp_path / "clinic.csv"
+    parts = [f"{line},{'train' if line < 'P030' else 'test'}" for line in lines]
+    own.write_text("\n".join([f"{head},part", *parts]) + "\n", "utf-8")
+    schema = tmp_path / "schema.toml"
+    before = small_clinic.with_name("clinic.schema.toml").read_text("utf-8")
+    schema.write_text(f'split = "part"\n{before}', "utf-8")
+    args = ["--out", tmp_path / "r.csv", "--quiet", "--cost-weights", "0.005", "--schema", schema]
+    status, shown = invoke("evaluate", fitted_model, own, *args)
+    assert status == 2
+    assert "with no column as its split, but it was read with column 'part'" in shown

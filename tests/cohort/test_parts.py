@@ -13,7 +13,7 @@ from nocta.cohort.cohort import Cohort
 from nocta.cohort.parts import CohortParts, _occurring_twice, is_parts
 from nocta.cohort.stored import StoredCohort, gather_parts, store
 from nocta.cohort.table import read_table
-from nocta.cohort.validate import order_classes
+from nocta.cohort.validate import DIVIDING, order_classes
 from nocta.exceptions import DataError, DataFileMissing
 from nocta.testing import tiny_cohort
 
@@ -84,6 +84,16 @@ def test_a_folder_of_parts_can_be_read_like_a_table(folder: Path) -> None:
     same = Cohort.from_table(long_table(), folder / "schema.toml").split((0.6, 0.2, 0.2), seed=3)
     for a, b in zip(parts, same, strict=True):
         np.testing.assert_array_equal(a.subjects, b.subjects)
+
+
+def test_what_not_every_part_says_of_groups_counts_for_none(folder: Path) -> None:
+    file = folder / "part-1.parquet"
+    pd.read_parquet(file).drop(columns="family").to_parquet(file)
+    with pytest.raises(DataError, match=r"part-1\.parquet has no column 'family'"):
+        gather_parts(folder, folder / "schema.toml")
+    cohort = gather_parts(folder, folder / "schema.toml", optional=DIVIDING).cohort
+    assert len(cohort) == 30
+    assert cohort.groups is None
 
 
 def test_counts_of_all_parts_are_added_up(tmp_path: Path) -> None:

@@ -11,7 +11,6 @@ import typer
 from nocta.cli.options import parse_options
 
 if TYPE_CHECKING:
-    from nocta.datasets import LoadReport
     from nocta.experiments.setup import DataSource
 
 TABLE_SUFFIXES = (".csv", ".csv.gz", ".tsv", ".parquet", ".pq")
@@ -185,13 +184,15 @@ def say_what_was_read(source: DataSource, seed: int = 0) -> None:
         return
     report = source.report(seed)
     typer.echo(report.short(), err=True)
-    for note in notes_of(report):
+    say_remarks(report.remarks, report.warnings)
+
+
+def say_remarks(notes: Sequence[str], warnings: Sequence[str] = ()) -> None:
+    """Tell the error stream what was noticed while data were read."""
+    for warning in warnings:
+        typer.echo(f"Warning: {warning}", err=True)
+    for note in notes:
         typer.echo(f"Note: {note}", err=True)
-
-
-def notes_of(report: LoadReport) -> tuple[str, ...]:
-    """What was left out and decided on the way, in sentences."""
-    return (*(f"left out {d}" for d in report.dropped), *report.notes)
 
 
 def parse_numbers(option: str, text: str | None) -> tuple[float, ...]:

@@ -14,7 +14,7 @@ from nocta.cli.data import (
     SchemaOption,
     data_source,
     keep_inputs,
-    notes_of,
+    say_remarks,
 )
 
 
@@ -41,7 +41,9 @@ def describe(
         _check_format(figure)
     source = data_source(data, schema, path, data_option)
     keep_inputs((out, figure), data, source.schema)
-    summary = CohortSummary.of(source.load(0), notes_of(source.report(0)))
+    report = source.report(0)
+    say_remarks((), report.warnings)
+    summary = CohortSummary.of(source.load(0), (*report.warnings, *report.remarks))
     card = summary.to_markdown()
     typer.echo(card, nl=False)
     if out is not None:

@@ -16,6 +16,7 @@ from nocta.cli.data import (
     keep_inputs,
     parse_data_options,
     parse_numbers,
+    say_remarks,
 )
 from nocta.cli.model import ModelArgument
 from nocta.cli.running import AvailabilityOption, QuietOption
@@ -112,6 +113,7 @@ def evaluate(
         typer.echo(sentence, err=True)
 
     say(f"{judged.cohort.name}: {judged.note}.")
+    say_remarks(judged.remarks, judged.warnings)
     store = PointStore(out, made_from(model, judged, rule))
     store.open()
     rows = []

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from nocta.cli.data import say_remarks
 from nocta.cli.model import ModelArgument, choose_cost_weight
 
 if TYPE_CHECKING:
@@ -65,8 +66,7 @@ def plan(
     if as_json:
         _print_json(fitted, found, table, row, budget)
         return
-    for note in table.notes:
-        typer.echo(f"Note: {note}", err=True)
+    say_remarks(table.notes)
     _print(fitted, found, table, row, origin)
 
 

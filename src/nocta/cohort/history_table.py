@@ -18,7 +18,9 @@ from nocta.cohort.schema import Schema
 from nocta.cohort.schema_file import load_schema
 from nocta.cohort.source import Source, open_source
 from nocta.cohort.table import SchemaLike, read_catalog, table_name
-from nocta.cohort.validate import UNAVAILABLE, check_columns, read_numbers
+from nocta.cohort.validate import DIVIDING, UNAVAILABLE, check_columns, read_numbers
+
+_OPTIONAL = DIVIDING | {"label", "context", "features"}
 
 
 @dataclass(frozen=True)
@@ -45,8 +47,8 @@ def read_history(table: Any, schema: SchemaLike, catalog: Catalog | None = None)
     """Read what has been acquired so far from a table like the one trained on.
 
     An empty cell means "not acquired", the text `unavailable` means "asked for, could not be
-    had". Label, context and feature columns may be absent. A subject with one row and an empty
-    visit has not been seen yet.
+    had". Columns may be absent, but for subject and visit or time. A subject with one row and
+    an empty visit has not been seen yet.
 
     Args:
         table: A frame, or the path of a CSV or Parquet file, one row per subject and visit.
@@ -83,7 +85,7 @@ def read_history(table: Any, schema: SchemaLike, catalog: Catalog | None = None)
 def _histories(
     source: Source, schema: Schema, catalog: Catalog | None, report: Report
 ) -> HistoryTable | None:
-    check_columns(source, schema, report, optional=True)
+    check_columns(source, schema, report, optional=_OPTIONAL)
     if not len(source):
         report.add(source.name, "the table has no rows.", "Give it one row per subject and visit.")
     if not len(source) or not {schema.subject, schema.clock} <= set(source.columns):

@@ -7,7 +7,7 @@ slots and with the same classes. One large file sorted by subject is cut into pa
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from itertools import pairwise
@@ -74,10 +74,10 @@ class Part:
             found = file.read_row_groups(range(first, last + 1), columns=wanted)
             return found.slice(start - (ends[first] - sizes[first]), stop - start)
 
-    def read(self, schema: Schema) -> Reading:
+    def read(self, schema: Schema, optional: Collection[str] = ()) -> Reading:
         """The records of its subjects; not every visit and class need be among them."""
         with self._named():
-            return read_table(self._source(), schema, part=True)
+            return read_table(self._source(), schema, part=True, optional=optional)
 
     def read_histories(self, schema: SchemaLike, catalog: Catalog) -> HistoryTable:
         """What has been acquired of its subjects so far."""
@@ -149,10 +149,10 @@ class CohortParts:
     def __len__(self) -> int:
         return len(self.parts)
 
-    def cohorts(self) -> Iterator[Reading]:
-        """The records of one part after the other, with their notes."""
+    def cohorts(self, optional: Collection[str] = ()) -> Iterator[Reading]:
+        """The records of one part after the other, with their notes; see `read_table`."""
         for part in self.parts:
-            yield part.read(self.schema)
+            yield part.read(self.schema, optional)
 
 
 def is_parts(path: str | Path) -> bool:

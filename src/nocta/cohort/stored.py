@@ -7,7 +7,7 @@ name, and are gone when the cohort is.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
 from tempfile import TemporaryFile
 from typing import Any
@@ -52,7 +52,7 @@ def mapped_array(shape: tuple[int, ...], dtype: DTypeLike) -> NDArray[Any]:
         return np.memmap(file, dtype, "w+", shape=shape).view(np.ndarray)
 
 
-def gather_parts(path: str | Path, schema: SchemaLike) -> Reading:
+def gather_parts(path: str | Path, schema: SchemaLike, optional: Collection[str] = ()) -> Reading:
     """Every subject of a folder of Parquet parts, read part by part and kept on disk.
 
     Subjects come in the order of the parts; the result equals that of reading one table with
@@ -61,6 +61,7 @@ def gather_parts(path: str | Path, schema: SchemaLike) -> Reading:
     Args:
         path: The folder.
         schema: What the columns mean.
+        optional: Roles whose columns may be absent; what not every part has is left out.
     """
     parts = CohortParts.open(path, schema)
     n, filled = int(parts.n_subjects.sum()), 0
@@ -68,7 +69,7 @@ def gather_parts(path: str | Path, schema: SchemaLike) -> Reading:
     names: dict[str, list[NDArray[Any]]] = {"subjects": [], "groups": [], "fixed_split": []}
     notes: list[str] = []
     cohort = None
-    for reading in parts.cohorts():
+    for reading in parts.cohorts(optional):
         cohort = reading.cohort
         notes += reading.notes
         rows = slice(filled, filled + len(cohort))
@@ -82,8 +83,9 @@ def gather_parts(path: str | Path, schema: SchemaLike) -> Reading:
             if getattr(cohort, name) is not None:
                 found.append(getattr(cohort, name))
     assert cohort is not None  # a folder without parts is an error
-    merged = {name: _merge(found) for name, found in names.items() if found}
-    fields = {**_fields(cohort), **arrays, **merged}
+    merged = {name: _merge(found) for name, found in names.items() if len(found) == len(parts)}
+    nobody = dict.fromkeys(names)
+    fields = {**_fields(cohort), **nobody, **arrays, **merged}
     return Reading(StoredCohort(**fields), add_up(notes))
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -75,7 +75,9 @@ def read_cohort(table: Any, schema: SchemaLike) -> Cohort:
     return reading.cohort
 
 
-def read_table(table: Any, schema: SchemaLike, *, part: bool = False) -> Reading:
+def read_table(
+    table: Any, schema: SchemaLike, *, part: bool = False, optional: Collection[str] = ()
+) -> Reading:
     """Like `read_cohort`, with the notes.
 
     Args:
@@ -83,16 +85,18 @@ def read_table(table: Any, schema: SchemaLike, *, part: bool = False) -> Reading
         schema: As for `read_cohort`.
         part: Whether it is one part of a larger table, in which not every visit, class and
             feature need occur.
+        optional: Roles whose columns may be absent, as `DIVIDING` where a model is only used.
     """
     if isinstance(table, str | Path) and Path(table).is_dir():
         from nocta.cohort.stored import gather_parts
 
-        return gather_parts(table, schema)
+        return gather_parts(table, schema, optional)
     report = Report()
     parsed = load_schema(schema, report)
     source = open_source(table, report, parsed.text_columns() if parsed else ())
     cohort = None
     if parsed is not None and source is not None:
+        check_columns(source, parsed, report, optional=optional)
         cohort = _cohort(source, parsed, report, part)
     report.raise_problems(table_name(table))
     assert cohort is not None
@@ -105,7 +109,6 @@ def table_name(table: Any) -> str:
 
 
 def _cohort(source: Source, schema: Schema, report: Report, part: bool) -> Cohort | None:
-    check_columns(source, schema, report)
     if schema.label is None:
         report.add(
             report.schema, "it does not say which column is the label.", 'Add label = "...".'

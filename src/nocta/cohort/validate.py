@@ -18,10 +18,12 @@ from nocta.exceptions import DataError, did_you_mean
 
 #: In a history: the value was asked for and could not be had.
 UNAVAILABLE = "unavailable"
+#: Roles of columns that only say how subjects are divided: needed to fit, not to use a model.
+DIVIDING = frozenset({"split", "group"})
 
 
 def check_columns(
-    source: Source, schema: Schema, report: Report, *, optional: bool = False
+    source: Source, schema: Schema, report: Report, *, optional: Collection[str] = ()
 ) -> None:
     """Columns the schema names and the table lacks, and columns that are used twice.
 
@@ -29,8 +31,8 @@ def check_columns(
         source: The table.
         schema: What its columns mean.
         report: Receives problems and notes.
-        optional: Whether label, context and feature columns may be absent, as in a history;
-            then only those that look misspelt are a problem.
+        optional: Roles (`label`, `features`, ...) whose columns may be absent. One that looks
+            misspelt is a problem all the same, unless it only says how subjects are divided.
     """
     present = set(source.columns)
     uses = defaultdict(list)
@@ -38,12 +40,14 @@ def check_columns(
         uses[column].append(role)
     unused = [c for c in source.columns if c not in uses and c]
     for column, roles in uses.items():
-        if len(roles) > 1 and len({r.partition(".")[0] for r in roles}) > 1:
+        kinds = {r.partition(".")[0] for r in roles}
+        if len(roles) > 1 and len(kinds) > 1:
             what = " and as ".join(roles)
             report.add(report.schema, f"column '{column}' is used as {what}.", "Use it once.")
         hint = did_you_mean(column, unused) or did_you_mean(column, present)
-        required = not optional or {"subject", "visit", "time"} & set(roles)
-        if column not in present and (required or did_you_mean(column, unused)):
+        required = not kinds <= set(optional)
+        misspelt = did_you_mean(column, unused) and not kinds <= DIVIDING
+        if column not in present and (required or misspelt):
             report.add(
                 f"{report.schema}, {roles[0]}",
                 f"{source.name} has no column '{column}'.{hint}",

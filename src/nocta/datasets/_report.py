@@ -43,6 +43,7 @@ class LoadLog:
     sources: list[str] = field(default_factory=list)
     drops: list[Dropped] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
+    warnings: list[str] = field(default_factory=list)
 
     def read(self, source: str | Path) -> None:
         """Note a file or folder that was read."""
@@ -61,6 +62,10 @@ class LoadLog:
     def note(self, text: str) -> None:
         """Note a decision the reader should know about."""
         self.notes.append(text)
+
+    def warn(self, text: str) -> None:
+        """Note that something is not as it should be, though what is there was read."""
+        self.warnings.append(text)
 
     def track(self, items: Iterable[T], what: str, total: int) -> Iterable[T]:
         """Pass the items through, with a progress bar where one is wanted."""
@@ -93,6 +98,7 @@ class LoadReport:
         missing_by_feature: The same for every feature.
         dropped: What was left out and why.
         notes: Decisions of the loader.
+        warnings: What is not as it should be, such as files that are missing.
     """
 
     name: str
@@ -106,6 +112,7 @@ class LoadReport:
     missing_by_feature: dict[str, float]
     dropped: tuple[Dropped, ...]
     notes: tuple[str, ...]
+    warnings: tuple[str, ...] = ()
 
     @classmethod
     def of(cls, cohort: Cohort, log: LoadLog) -> LoadReport:
@@ -128,12 +135,18 @@ class LoadReport:
             missing_by_feature=dict(zip(cohort.catalog.names, rates.tolist(), strict=True)),
             dropped=tuple(log.drops),
             notes=tuple(log.notes),
+            warnings=tuple(log.warnings),
         )
 
     @property
     def n_labels(self) -> int:
         """Labelled (subject, visit) pairs."""
         return sum(self.class_counts.values())
+
+    @property
+    def remarks(self) -> tuple[str, ...]:
+        """What was left out and decided on the way, in sentences; warnings are apart."""
+        return (*(f"left out {d}" for d in self.dropped), *self.notes)
 
     def __str__(self) -> str:
         return "\n".join(self.lines())
@@ -162,6 +175,7 @@ class LoadReport:
             f"  missing   {self.missing:.1%} of the features at these visits; most: "
             + ", ".join(f"{name} {rate:.0%}" for name, rate in worst),
         ]
+        out += [f"  warning   {w}" for w in self.warnings]
         out += [f"  dropped   {d}" for d in self.dropped]
         out += [f"  note      {n}" for n in self.notes]
         return out

@@ -8,6 +8,8 @@ from pathlib import Path
 from typing import Any, Literal
 
 from nocta.cohort.cohort import Cohort
+from nocta.cohort.table import read_table
+from nocta.cohort.validate import DIVIDING
 from nocta.evaluation.audit import AuditReport, audit
 from nocta.evaluation.rollout import Availability
 from nocta.exceptions import ConfigError
@@ -26,11 +28,15 @@ class Judged:
         cohort: The subjects.
         part: `"test"`, those kept aside when the model was fitted, or `"all"`.
         note: Why these, in a sentence.
+        remarks: What was left out when they were read, in sentences.
+        warnings: What is not as it should be with the files.
     """
 
     cohort: Cohort
     part: Part
     note: str
+    remarks: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
 
 
 def subjects_to_judge(
@@ -44,6 +50,8 @@ def subjects_to_judge(
     data_options: Mapping[str, Any] | None = None,
 ) -> Judged:
     """Read data the way the model's own were read, and take the part it never saw.
+
+    Columns that only say how subjects are divided are needed for the model's own data alone.
 
     Args:
         model: Saved by `nocta fit`, so that it knows its split.
@@ -71,9 +79,12 @@ def subjects_to_judge(
         data_options={**own, **(data_options or {})},
     )
     if table:
-        cohort = Cohort.from_table(Path(data), model.schema_ if schema is None else schema)
+        how = model.schema_ if schema is None else schema
+        reading = read_table(Path(data), how, optional=DIVIDING)
+        cohort, said = reading.cohort, {"remarks": reading.notes}
     else:
-        cohort = source.load(request["seed"])
+        cohort, report = source.load(request["seed"]), source.report(request["seed"])
+        said = {"remarks": report.remarks, "warnings": report.warnings}
     model.check_fits(cohort)
     # At other prices they are still the same subjects.
     same = data_fingerprint(cohort.with_catalog(model.catalog_)) == request["data_hash"]
@@ -84,14 +95,35 @@ def subjects_to_judge(
             f"it learned from."
         )
     if same and part != "all":
+        if table:
+            _check_division(model, cohort, data)
         test = source.split(cohort, request["seed"])[2]
-        return Judged(test, "test", f"{len(test)} subjects kept aside when the model was fitted")
+        note = f"{len(test)} subjects kept aside when the model was fitted"
+        return Judged(test, "test", note, **said)
     warning = (
         "all subjects, most of which the model was fitted on: too good to be true"
         if same
         else "all subjects of other data; none may be among those it was fitted on"
     )
-    return Judged(cohort, "all", f"{len(cohort)} subjects: {warning}")
+    return Judged(cohort, "all", f"{len(cohort)} subjects: {warning}", **said)
+
+
+def _check_division(model: NOCTA, cohort: Cohort, data: str) -> None:
+    """Refuse to guess who was kept aside where the columns that said so are not the same."""
+    here = {"split": cohort.fixed_split, "group": cohort.groups}
+    for role, assigned in here.items():
+        then = model.schema_.get(role)
+        now = None if assigned is None else (cohort.schema or {}).get(role)
+        if now != then:
+            raise ConfigError(
+                f"'{data}' is what the model was fitted on, with {_column(then)} as its {role}, "
+                f"but it was read with {_column(now)}: who was kept aside for testing cannot be "
+                f"told. Give the table and the schema of the fit, or use --part all."
+            )
+
+
+def _column(name: str | None) -> str:
+    return "no column" if name is None else f"column '{name}'"
 
 
 def settings_of(
