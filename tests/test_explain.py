@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from nocta.cohort.history import History
+from nocta.cohort.history_table import HistoryTable
 from nocta.exceptions import ConfigError
-from nocta.explain import Recommendation
+from nocta.explain import Recommendation, expected_charge, recommend
 from nocta.model import NOCTA
+from nocta.plans.search import FoundPlans
+from nocta.policies.base import Observation
+from nocta.policies.planner import PlanningPolicy
+from nocta.scoring import score_histories
 from small_models import ESTIMATORS, WEIGHT, Parts
 
 
@@ -89,8 +95,59 @@ def test_it_stops_when_nothing_is_worth_its_cost(
         runner_up=found.runner_up,
         prediction=found.prediction,
         cost_weight=1e6,
+        stop_reason="not worth its cost",
+        cheapest=found.cheapest,
     )
     assert found.plan == found.stopping
+
+
+def test_stopping_has_its_own_reason(
+    tiny_models: dict[str, NOCTA], tiny_parts: Parts, newcomer: History
+) -> None:
+    model = tiny_models["amortized"]
+    catalog = model.catalog_
+    single = [np.zeros_like(catalog.open_slots) for _ in np.argwhere(catalog.open_slots)]
+    for plan, (time, feature) in zip(single, np.argwhere(catalog.open_slots), strict=True):
+        plan[time, feature] = True
+    cheapest = min(float(catalog.cost_of(plan)) for plan in single)
+    below, enough = (model.decide(newcomer, 0.0, remaining=cheapest - d) for d in (0.01, 0.0))
+    assert (below.stop, below.stop_reason) == (True, "budget")
+    assert below.cheapest == pytest.approx(cheapest)
+    assert enough.stop_reason != "budget"
+    assert model.decide(newcomer, 0.0).stop_reason is None
+    once = replace(catalog, features=tuple(replace(f, at=(0,)) for f in catalog.features))
+    nothing = recommend(model.policy(0.0), seen_until(tiny_parts, 2), once)
+    assert (nothing.stop_reason, nothing.cheapest) == ("nothing left", None)
+    assert model.decide(seen_until(tiny_parts, 3), 0.0).stop_reason == "last visit"
+
+
+def test_an_estimate_below_zero_is_shown_as_zero(
+    tiny_models: dict[str, NOCTA], newcomer: History, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model = tiny_models["amortized"]
+    before = model.decide(newcomer, WEIGHT)
+    best_plans = PlanningPolicy.best_plans
+
+    def lower(self: PlanningPolicy, observation: Observation) -> FoundPlans:
+        return best_plans(self, observation).shifted(np.full(len(observation), -1e3))
+
+    monkeypatch.setattr(PlanningPolicy, "best_plans", lower)
+    found = model.decide(newcomer, WEIGHT)
+    assert (found.time, found.features) == (before.time, before.features)
+    for plan in (found.plan, found.stopping, found.runner_up):
+        assert plan is not None
+        assert (plan.expected_loss, plan.objective) == (0.0, 0.0)
+        assert plan.expected_charge >= 0
+    assert found.plan.expected_charge == pytest.approx(before.plan.expected_charge, abs=1e-2)
+    table = HistoryTable(newcomer, np.array(["new"]), np.array([-1]), ())
+    row = score_histories(model, table, WEIGHT).to_pylist()[0]
+    assert (row["expected_loss"], row["objective"], row["expected_gain"]) == (0.0, 0.0, 0.0)
+    assert row["features"] == found.features
+
+
+def test_a_charge_lies_between_nothing_and_the_price() -> None:
+    charge = expected_charge([5.0, 5.0, 5.0], [1.0, 1.0, 1.0], [1.1, 0.9, 1.02], 0.01)
+    assert charge.tolist() == pytest.approx([5.0, 0.0, 2.0])
 
 
 def test_time_is_the_last_visit_with_anything_asked_for(

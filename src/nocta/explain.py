@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -14,10 +14,14 @@ from nocta.exceptions import ConfigError
 from nocta.policies.base import Observation
 from nocta.policies.planner import PlanningPolicy
 
+StopReason = Literal["last visit", "nothing left", "budget", "not worth its cost"]
+
 
 @dataclass(frozen=True)
 class PlanSummary:
     """One plan in plain words.
+
+    Losses are at least 0, and so are their estimates here, where an estimator's lies below.
 
     Args:
         visits: For each slot of the plan, what is acquired there.
@@ -49,6 +53,9 @@ class Recommendation:
         runner_up: The next best plan, where there is one.
         prediction: Class probabilities at the current slot (the first one before any visit).
         cost_weight: The cost weight used.
+        stop_reason: Why nothing more is acquired: it was the last visit, nothing is left that
+            could be, all that is left is over the budget, or no plan is worth its cost.
+        cheapest: What the cheapest acquisition that is left costs, fees included.
     """
 
     stop: bool
@@ -60,6 +67,8 @@ class Recommendation:
     runner_up: PlanSummary | None
     prediction: list[float]
     cost_weight: float
+    stop_reason: StopReason | None = None
+    cheapest: float | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data, ready for JSON."""
@@ -99,7 +108,9 @@ def recommend(
     proba = policy.predict_proba(observation.history)[0, max(now, 0)]
     if now == catalog.n_times - 1:
         over = PlanSummary({}, 0.0, 0.0, 0.0, 0.0)
-        return Recommendation(True, None, [], 0.0, over, over, None, proba.tolist(), weight)
+        return Recommendation(
+            True, None, [], 0.0, over, over, None, proba.tolist(), weight, "last visit"
+        )
     found = policy.best_plans(observation)
     summaries = [
         summarize_plan(plan, float(loss), float(score), catalog, weight)
@@ -112,6 +123,7 @@ def recommend(
     first = min(best.visits, default=None)
     if first is not None:
         alone[first] = found.plans[0, 0, first]
+    cheapest = _cheapest(observation)
     return Recommendation(
         stop=first is None,
         time=first,
@@ -122,7 +134,25 @@ def recommend(
         runner_up=next((s for s in summaries[1:] if s.visits != best.visits), None),
         prediction=proba.tolist(),
         cost_weight=weight,
+        stop_reason=_stop_reason(cheapest, remaining) if first is None else None,
+        cheapest=cheapest,
     )
+
+
+def _cheapest(observation: Observation) -> float | None:
+    """What the cheapest of the single acquisitions that are left costs, fees included."""
+    open_slots = observation.open_slots[0]
+    single = open_slots & np.eye(open_slots.shape[1], dtype=bool)[:, None]  # (M, L, M)
+    prices = observation.catalog.cost_per_visit(single)[open_slots.T]
+    return float(prices.min()) if prices.size else None
+
+
+def _stop_reason(cheapest: float | None, remaining: float | None) -> StopReason:
+    if cheapest is None:
+        return "nothing left"
+    if remaining is not None and cheapest > remaining + 1e-9:  # as plans are judged
+        return "budget"
+    return "not worth its cost"
 
 
 def summarize_plan(
@@ -139,16 +169,27 @@ def summarize_plan(
         int(t): [catalog.names[m] for m in np.flatnonzero(plan[t])]
         for t in np.flatnonzero(plan.any(axis=1))
     }
-    return PlanSummary(visits, cost, charge, expected_loss, objective)
+    loss, ranked_by = at_least_zero(expected_loss), at_least_zero(objective)
+    return PlanSummary(visits, cost, charge, float(loss), float(ranked_by))
+
+
+def at_least_zero(estimate: ArrayLike) -> NDArray[np.float64]:
+    """Estimates of what cannot be negative, as they are shown; plans are ranked without it."""
+    return np.maximum(np.asarray(estimate, dtype=float), 0.0) + 0.0  # no -0.0
 
 
 def expected_charge(
     price: ArrayLike, expected_loss: ArrayLike, objective: ArrayLike, cost_weight: float
 ) -> NDArray[np.float64]:
-    """What plans are expected to be charged: the part of the objective that is no loss."""
+    """What plans are expected to be charged: the part of the objective that is no loss.
+
+    It is never negative nor above the price, whatever rounding makes of it at tiny cost weights.
+    """
+    prices = np.asarray(price, dtype=float)
     if cost_weight == 0:
-        return np.asarray(price, dtype=float)
-    return np.asarray((np.asarray(objective) - np.asarray(expected_loss)) / cost_weight)
+        return prices
+    charge = (np.asarray(objective) - np.asarray(expected_loss)) / cost_weight
+    return np.asarray(np.clip(charge, 0.0, prices))
 
 
 def _latest(history: History) -> int:

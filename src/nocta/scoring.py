@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from nocta.cohort.history_table import HistoryTable
 from nocta.exceptions import ConfigError
-from nocta.explain import expected_charge
+from nocta.explain import at_least_zero, expected_charge
 from nocta.policies.base import Decision, Observation
 from nocta.policies.planner import PlanningPolicy
 
@@ -123,9 +123,9 @@ def _score(
             "cost": catalog.cost_of(first),
             "plan_cost": price,
             "expected_charge": expected_charge(price, loss, objective, weight),
-            "expected_loss": loss,
-            "expected_gain": found.stopping - loss,
-            "objective": objective,
+            "expected_loss": at_least_zero(loss),
+            "expected_gain": at_least_zero(found.stopping) - at_least_zero(loss),
+            "objective": at_least_zero(objective),
         }
         for name, values in numbers.items():
             out[name][open_] = values

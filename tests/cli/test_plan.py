@@ -77,7 +77,11 @@ def test_a_budget_limits_the_plan(fitted_model: Path) -> None:
     assert nothing["stop"]
     status, shown = invoke("plan", fitted_model, PATIENT, "--cost-weight", "0", "--budget", "0")
     assert status == 0
-    assert "acquire nothing more" in shown
+    reason = "nothing is left within the budget of $0.00; the cheapest costs $6.00"
+    assert f"acquire nothing more ({reason})" in shown
+    assert (nothing["stop_reason"], nothing["cheapest"]) == ("budget", 6.0)
+    dear = invoke("plan", fitted_model, PATIENT, "--cost-weight", "1e6", "--budget", "20")[1]
+    assert "no plan within the budget of $20.00 is expected to be worth its cost" in dear
 
 
 def test_a_new_patient_and_a_finished_one(fitted_model: Path, tmp_path: Path) -> None:

@@ -67,7 +67,7 @@ def plan(
         _print_json(fitted, found, table, row, budget)
         return
     say_remarks(table.notes)
-    _print(fitted, found, table, row, origin)
+    _print(fitted, found, table, row, origin, budget)
 
 
 def _only(row: int) -> Any:
@@ -117,7 +117,14 @@ def _print_json(
     typer.echo(json.dumps(content, indent=2))
 
 
-def _print(model: NOCTA, found: Recommendation, table: HistoryTable, row: int, origin: str) -> None:
+def _print(
+    model: NOCTA,
+    found: Recommendation,
+    table: HistoryTable,
+    row: int,
+    origin: str,
+    budget: float | None,
+) -> None:
     from rich.console import Console
 
     now = int(table.time[row])
@@ -126,9 +133,7 @@ def _print(model: NOCTA, found: Recommendation, table: HistoryTable, row: int, o
     console.print(f"[bold]{_escaped(str(table.subjects[row]))}[/bold], {seen}")
     console.print(f"Prediction: {_prediction(model, found.prediction)}")
     if found.stop:
-        over = now == model.catalog_.n_times - 1
-        why = "this was the last visit" if over else "no plan is expected to be worth its cost"
-        console.print(f"[bold]Next: acquire nothing more[/bold] ({why}).")
+        console.print(f"[bold]Next: acquire nothing more[/bold] ({_why(model, found, budget)}).")
     else:
         assert found.time is not None
         console.print(
@@ -138,6 +143,19 @@ def _print(model: NOCTA, found: Recommendation, table: HistoryTable, row: int, o
     if now < model.catalog_.n_times - 1:
         console.print(_plans(model, found))
     console.print(f"Cost weight {found.cost_weight:.4g}, {origin}.", style="dim")
+
+
+def _why(model: NOCTA, found: Recommendation, budget: float | None) -> str:
+    """Why nothing more is acquired."""
+    if found.stop_reason == "last visit":
+        return "this was the last visit"
+    if found.stop_reason == "nothing left":
+        return "nothing is left that could be acquired"
+    limit = "" if budget is None else f" within the budget of {_money(model, budget)}"
+    if found.stop_reason == "budget":
+        assert found.cheapest is not None
+        return f"nothing is left{limit}; the cheapest costs {_money(model, found.cheapest)}"
+    return f"no plan{limit} is expected to be worth its cost"
 
 
 def _plans(model: NOCTA, found: Recommendation) -> Table:
