@@ -175,7 +175,7 @@ def summarize_plan(
 
 def at_least_zero(estimate: ArrayLike) -> NDArray[np.float64]:
     """Estimates of what cannot be negative, as they are shown; plans are ranked without it."""
-    return np.maximum(np.asarray(estimate, dtype=float), 0.0) + 0.0  # no -0.0
+    return np.asarray(np.maximum(estimate, 0.0), dtype=float)
 
 
 def expected_charge(

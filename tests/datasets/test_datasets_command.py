@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from dataset_layouts import adni_row, complete_patient, write_adni
+from dataset_layouts import adni_row, complete_patient, write_adni, write_record
 from typer.testing import CliRunner, Result
 
 from nocta import datasets
@@ -73,3 +73,15 @@ def test_wrong_input_is_explained(arguments: tuple[str, ...], message: str) -> N
     result = nocta("datasets", *arguments)
     assert result.exit_code == 2
     assert message in result.output
+
+
+def test_what_is_missing_is_a_warning_wherever_data_are_read(tmp_path: Path) -> None:
+    write_record(tmp_path, 132001, [], died=1)
+    write_record(tmp_path, 132002, [])
+    said = "Outcomes-a.txt names 2 stays, 2 record files are here"
+    shown = nocta("describe", "physionet2012", "--path", str(tmp_path))
+    assert f"Warning: {said}" in shown.stderr
+    assert f"- {said}" in shown.stdout
+    assert (
+        f"  warning   {said}" in nocta("datasets", "physionet2012", "--path", str(tmp_path)).stdout
+    )

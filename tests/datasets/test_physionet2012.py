@@ -5,11 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 from dataset_layouts import write_record
 
 from nocta import datasets
 from nocta.cohort.cohort import Cohort
+from nocta.datasets import _physionet2012_raw
 from nocta.exceptions import ConfigError, DataError, DataFileMissing
 from nocta.experiments.setup import DataSource
 
@@ -117,6 +119,43 @@ def test_stay_without_outcome_is_dropped_and_counted(folder: Path) -> None:
     cohort, report = datasets.load_with_report("physionet2012", path=folder)
     assert cohort.subjects.tolist() == [132001]
     assert "1 stays: not in Outcomes-a.txt" in str(report)
+
+
+def test_an_incomplete_set_is_warned_of_with_counts(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _, report = datasets.load_with_report("physionet2012", path=folder)
+    start = "Outcomes-a.txt names 2 stays, 2 record files are here; the whole set has 4,000."
+    assert report.warnings[0].startswith(start)
+    monkeypatch.setattr(_physionet2012_raw, "STAYS_PER_SET", 2)
+    assert not datasets.load_with_report("physionet2012", path=folder)[1].warnings
+    with (folder / "Outcomes-a.txt").open("a") as stream:
+        stream.writelines(f"{record},6,1,5,-1,0\n" for record in range(132003, 132008))
+    cohort, report = datasets.load_with_report("physionet2012", path=folder)
+    assert len(cohort) == 2
+    assert (
+        "  warning   Outcomes-a.txt names 7 stays, 2 record files are here; 5 named stays have "
+        "none: 132003, 132004, 132005 and 2 more. Download and unpack set-a again"
+    ) in str(report)
+
+
+def test_an_incomplete_table_is_warned_of(shared_data: Path, tmp_path: Path) -> None:
+    few = pd.read_csv(shared_data / "physionet2012.csv.gz", nrows=60)
+    few.to_csv(tmp_path / "physionet2012.csv", index=False)
+    _, report = datasets.load_with_report("physionet2012", path=tmp_path)
+    assert report.warnings == (
+        "physionet2012.csv has 10 stays of set a; the whole set has 4,000.",
+        "physionet2012.csv has 0 stays of set b; the whole set has 4,000.",
+    )
+
+
+def test_an_unfinished_download_is_named(folder: Path) -> None:
+    (folder / "set-a/132003.txt").write_text("")
+    with pytest.raises(DataError, match=r"132003\.txt' is empty .* Download it again"):
+        datasets.load("physionet2012", path=folder)
+    (folder / "Outcomes-a.txt").write_text("")
+    with pytest.raises(DataError, match=r"Outcomes-a\.txt' is damaged.* Download it again"):
+        datasets.load("physionet2012", path=folder)
 
 
 def test_other_files_beside_the_records_are_passed_over(folder: Path) -> None:

@@ -10,6 +10,7 @@ import pytest
 from dataset_layouts import PSV_HEADER, write_psv
 
 from nocta import datasets
+from nocta.datasets import _files, physionet2019
 from nocta.exceptions import ConfigError, DataError, DataFileMissing
 from nocta.experiments.setup import DataSource
 
@@ -75,8 +76,6 @@ def test_time_itself_is_no_feature(folder: Path) -> None:
 
 
 def test_batches_do_not_change_the_result(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from nocta.datasets import _files, physionet2019
-
     whole = datasets.load("physionet2019", path=folder)
     monkeypatch.setattr(physionet2019, "stacked", lambda *args: _files.stacked(*args, batch_size=1))
     np.testing.assert_array_equal(datasets.load("physionet2019", path=folder).values, whole.values)
@@ -89,6 +88,21 @@ def test_stay_unpacked_twice_counts_once(folder: Path) -> None:
     np.testing.assert_array_equal(twice.values, once.values)
     np.testing.assert_array_equal(twice.labels, once.labels)
     assert "1 files: copies of a stay" in str(report)
+
+
+def test_an_incomplete_set_is_warned_of_with_counts(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _, report = datasets.load_with_report("physionet2019", path=folder)
+    assert report.warnings[0].startswith(
+        "1 files of training_setA (p000001.psv, ...) are here; the whole set has 20,336."
+    )
+    assert report.warnings[1].startswith("1 files of training_setB (p100001.psv, ...)")
+    monkeypatch.setitem(physionet2019.SETS, "p0", ("training_setA", 1))
+    (folder / "training_setB/p100001.psv").unlink()
+    _, report = datasets.load_with_report("physionet2019", path=folder)
+    assert not report.warnings
+    assert "training_setB (p100001.psv, ...) is not there: went on without" in report.notes
 
 
 def test_foreign_file_is_named(folder: Path) -> None:

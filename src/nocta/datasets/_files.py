@@ -89,6 +89,8 @@ def _body(path: Path, header: str) -> bytes:
     """A table without its header line, every line ended."""
     first, _, body = path.read_bytes().replace(b"\r\n", b"\n").partition(b"\n")
     found = first.decode("utf-8-sig", errors="replace").strip()
+    if not found:
+        raise DataError(f"'{path}' is empty or begins with an empty line. Download it again.")
     if found != header:
         raise DataError(
             f"'{path}' begins with '{found[:60]}'; expected the header '{header[:60]}'. "

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from nocta.cohort.problems import enumerate_some
 from nocta.datasets._files import stacked
 from nocta.datasets._report import LoadLog
 from nocta.exceptions import DataError
@@ -17,6 +18,8 @@ from nocta.exceptions import DataError
 if TYPE_CHECKING:
     import pandas as pd
 
+#: Every set of the challenge has as many.
+STAYS_PER_SET = 4000
 N_TIMES = 6
 SLOT_HOURS = 8
 HEADER = "Time,Parameter,Value"
@@ -83,6 +86,7 @@ def read_set(
     log.read(folder / f"set-{name}")
     died = _read_outcomes(outcome_file)
     ids = np.array([int(p.stem) for p in paths])
+    _warn_incomplete(outcome_file.name, name, ids, died, log)
     try:
         batches = stacked(paths, HEADER, log)
         records = pd.concat([_tidy(body, ids[at], parameters, log) for body, at in batches])
@@ -103,7 +107,10 @@ def _read_outcomes(file: Path) -> pd.Series:
     """Whether each stay ended in death, by its number."""
     import pandas as pd
 
-    outcomes = pd.read_csv(file, skipinitialspace=True)
+    try:
+        outcomes = pd.read_csv(file, skipinitialspace=True)
+    except ValueError as error:
+        raise DataError(f"'{file}' is damaged: {error}. Download it again.") from error
     for column in ("RecordID", "In-hospital_death"):
         if column not in outcomes.columns:
             raise DataError(
@@ -111,6 +118,22 @@ def _read_outcomes(file: Path) -> pd.Series:
                 f"Is it a file of this data set?"
             )
     return outcomes.drop_duplicates("RecordID").set_index("RecordID")["In-hospital_death"]
+
+
+def _warn_incomplete(
+    outcomes: str, name: str, ids: NDArray[np.int64], died: pd.Series, log: LoadLog
+) -> None:
+    """Warn where outcomes and records do not belong together, or are not the whole set."""
+    named = died.index.to_numpy()
+    absent = named[~np.isin(named, ids)]
+    found = f"{outcomes} names {len(named):,} stays, {len(ids):,} record files are here"
+    if absent.size:
+        found += f"; {absent.size:,} named stays have none: {enumerate_some(map(str, absent))}"
+    if min(len(named), len(ids)) < STAYS_PER_SET:
+        found += f"; the whole set has {STAYS_PER_SET:,}"
+    elif not absent.size:
+        return
+    log.warn(f"{found}. Download and unpack set-{name} again if you want all of it.")
 
 
 def _tidy(

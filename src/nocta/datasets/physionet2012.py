@@ -16,7 +16,13 @@ from nocta.cohort.cohort import Cohort
 from nocta.datasets._assemble import to_cohort
 from nocta.datasets._card import Card, Measurement, make_catalog
 from nocta.datasets._files import locate, missing
-from nocta.datasets._physionet2012_raw import N_TIMES, SLOT_HOURS, read_set, record_files
+from nocta.datasets._physionet2012_raw import (
+    N_TIMES,
+    SLOT_HOURS,
+    STAYS_PER_SET,
+    read_set,
+    record_files,
+)
 from nocta.datasets._registry import Dataset
 from nocta.datasets._report import LoadLog
 from nocta.exceptions import ConfigError, DataError
@@ -138,6 +144,12 @@ def read_table(file: Path, sets: Sequence[str], log: LoadLog) -> pd.DataFrame:
     log.read(file)
     chosen = rows["set"].isin(list(sets))
     log.drop(rows.loc[~chosen, "subject"].nunique(), "stays", "of a set not asked for")
+    stays = rows[chosen].groupby("set")["subject"].nunique()
+    for name in sets:
+        n = int(stays.get(name, 0))
+        if n < STAYS_PER_SET:
+            whole = f"the whole set has {STAYS_PER_SET:,}"
+            log.warn(f"{file.name} has {n:,} stays of set {name}; {whole}.")
     return rows[chosen].reset_index(drop=True)
 
 

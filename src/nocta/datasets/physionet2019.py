@@ -64,6 +64,8 @@ CONTEXT = {
     "Unit2": "surgical intensive care (1) or not (0)",
     "HospAdmTime": "hours from hospital admission to intensive care, negative",
 }
+#: By how the names of their files begin: what the sets are called, and how many files they have.
+SETS = {"p0": ("training_setA", 20_336), "p1": ("training_setB", 20_000)}
 HOUR, LABEL = "ICULOS", "SepsisLabel"
 COLUMNS = (*(m.name for m in MEASUREMENTS), *CONTEXT, HOUR, LABEL)
 HEADER = "|".join(COLUMNS)
@@ -96,6 +98,7 @@ def load(
     for folder in sorted({p.parent for p in paths}):
         log.read(folder)
     subjects = np.array([p.stem for p in paths])
+    _warn_incomplete(subjects.tolist(), log)
     hourly = _read_hours(paths, slot_hours, n_slots, log)
     rows = hourly.assign(subject=subjects[hourly["position"]]).drop(columns="position")
     people = rows.drop_duplicates("subject").set_index("subject")
@@ -113,6 +116,19 @@ def load(
         slot_times=tuple(float(slot_hours * (t + 1)) for t in range(n_slots)),
         time_unit="hours",
     )
+
+
+def _warn_incomplete(subjects: list[str], log: LoadLog) -> None:
+    """Warn where files of a set are missing; that there is only one of the sets is no mistake."""
+    for start, (name, n_whole) in SETS.items():
+        n = sum(subject.startswith(start) for subject in subjects)
+        if not n:
+            log.note(f"{name} ({start}00001.psv, ...) is not there: went on without")
+        elif n < n_whole:
+            log.warn(
+                f"{n:,} files of {name} ({start}00001.psv, ...) are here; the whole set has "
+                f"{n_whole:,}. Download and unpack it again if you want all of it."
+            )
 
 
 def _read_hours(paths: list[Path], slot_hours: int, n_slots: int, log: LoadLog) -> pd.DataFrame:
