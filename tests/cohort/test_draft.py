@@ -11,6 +11,7 @@ import pandas as pd
 import pytest
 
 from nocta.cohort.draft import draft_schema
+from nocta.cohort.table import read_table
 from nocta.exceptions import CostError, DataError
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
@@ -179,6 +180,23 @@ def test_irregular_times_of_few_subjects_read_as_drafted() -> None:
     draft = draft_schema(table.assign(alt=np.arange(15.0)))
     assert draft.readable, draft.check
     assert len(tomllib.loads(draft.text)["grid"]) == 3
+
+
+def test_what_the_drafted_grid_loses_is_said() -> None:
+    times = [0, 11, 19, 19.5, 20, *(t + i / 4 for i in range(8) for t in (0, 10, 20, 30))]
+    ids = [*"zzzzz", *np.repeat(list("abcdefgh"), 4)]
+    table = pd.DataFrame({"id": ids, "days": times, "alt": np.arange(37.0), "ill": [0, *[1] * 36]})
+    late = pd.DataFrame({"id": ["z"], "days": [90], "alt": [1.0], "ill": [0]})
+    draft = draft_schema(pd.concat([table, late], ignore_index=True))
+    said = (
+        "of 38 rows, 2 share a slot with a later one (the last value counts) and 1 lies after its "
+        "end (left out)"
+    )
+    grid = next(line for line in draft.text.splitlines() if line.startswith("grid"))
+    assert grid.endswith(f"a record belongs to the nearest; {said}")
+    assert any(text.startswith("grid: ") and said in text for text in draft.unsure)
+    notes = read_table(pd.concat([table, late]), tomllib.loads(draft.text)).notes
+    assert [note.split()[0] for note in notes] == ["1", "2"]
 
 
 def test_what_is_called_like_a_label_is_no_feature(visits: pd.DataFrame) -> None:

@@ -200,11 +200,11 @@ def _clock_lines(guess: Guess) -> list[str]:
         if guess.first_visit:
             lines.append(_entry("first_visit", guess.first_visit, "what the first is called"))
         return lines
-    grid = sorted({round(g, 6) for g in guess.grid})
-    grid[0] = min(grid[0], guess.grid[0])  # rounded up, it would leave out the first records
+    assert guess.grid is not None
+    nearest = "CHECK: your planned visits; a record belongs to the nearest"
     lines = [
         _entry("time", guess.time, doubt or _doubt(guess, "time")),
-        _entry("grid", grid, "CHECK: your planned visits; a record belongs to the nearest"),
+        _entry("grid", guess.grid.slots, f"{nearest}; {guess.grid.lost}"),
     ]
     if guess.time_unit is not None:
         lines.append(_entry("time_unit", guess.time_unit))

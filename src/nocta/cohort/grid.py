@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 Snap = Literal["nearest", "before"]
+#: As many different times, each of them common, are a schedule.
+_MOST_PLANNED = 30
 
 
 def grid_end(grid: Sequence[float], snap: Snap = "nearest") -> float:
@@ -57,6 +60,72 @@ def place_on_grid(
     slots = np.where(times < starts[0], -1, slots)
     last = grid_end(grid, snap) if end is None else end
     return np.where(times >= last, len(starts), slots).astype(np.int64)
+
+
+def count_shared(codes: NDArray[np.int64], slots: NDArray[np.int64]) -> int:
+    """Rows that share a slot with a later one; both are by time within each subject."""
+    return int(((np.diff(codes) == 0) & (np.diff(slots) == 0)).sum())
+
+
+@dataclass(frozen=True)
+class DraftedGrid:
+    """A grid guessed from the times of a table, and what would be lost on it.
+
+    Args:
+        slots: Time of every slot.
+        planned: Whether they are the very times that occur.
+        n_rows: Rows with a subject and a time.
+        n_shared: Rows that share a slot with a later one of their subject.
+        n_late: Rows after the end of the grid.
+    """
+
+    slots: list[float]
+    planned: bool
+    n_rows: int
+    n_shared: int
+    n_late: int
+
+    @property
+    def lost(self) -> str:
+        """What would be lost, in words."""
+        if not self.n_shared + self.n_late:
+            return f"all {self.n_rows:,} rows have a slot of their own"
+        share = "shares" if self.n_shared == 1 else "share"
+        lie = "lies" if self.n_late == 1 else "lie"
+        shared = f"{self.n_shared:,} {share} a slot with a later one (the last value counts)"
+        late = f"{self.n_late:,} {lie} after its end (left out)"
+        found = [text for text, n in ((shared, self.n_shared), (late, self.n_late)) if n]
+        return f"of {self.n_rows:,} rows, {' and '.join(found)}"
+
+
+def draft_grid(times: NDArray[np.float64], codes: NDArray[np.int64]) -> DraftedGrid:
+    """Guess the visit slots of a table: the times that occur where they are few, else usual ones.
+
+    Args:
+        times: `(n_rows,)`, NaN where unknown.
+        codes: `(n_rows,)` subject of each row; -1 where unknown.
+
+    Example:
+        >>> drafted = draft_grid(np.array([0.0, 1.0, 2.0, 0.0, 1.0]), np.array([0, 0, 0, 1, 1]))
+        >>> drafted.slots, drafted.lost
+        ([0.0, 1.0, 2.0], 'all 5 rows have a slot of their own')
+    """
+    known = np.flatnonzero(~np.isnan(times) & (codes >= 0))
+    distinct, counts = np.unique(times[known], return_counts=True)
+    planned = bool(distinct.size <= _MOST_PLANNED and counts.mean() >= 2)
+    found = distinct.tolist() if planned else usual_times(times, codes)
+    slots = sorted({round(time, 6) for time in found})
+    slots[0] = min(slots[0], found[0])  # rounded up, it would leave out the first records
+    order = known[np.lexsort((times[known], codes[known]))]
+    placed = place_on_grid(times[order], slots)
+    inside = placed < len(slots)
+    return DraftedGrid(
+        slots=slots,
+        planned=planned,
+        n_rows=len(order),
+        n_shared=count_shared(codes[order][inside], placed[inside]),
+        n_late=int((~inside).sum()),
+    )
 
 
 def usual_times(times: NDArray[np.float64], codes: NDArray[np.int64]) -> list[float]:

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nocta.cohort.columns import factorize, is_number
-from nocta.cohort.grid import usual_times
+from nocta.cohort.grid import DraftedGrid, draft_grid
 from nocta.cohort.seen import (
     Column,
     best_auc,
@@ -51,7 +51,7 @@ class Guess:
     first_visit: int = 0
     time: str | None = None
     time_unit: str | None = None
-    grid: list[float] = field(default_factory=list)
+    grid: DraftedGrid | None = None
     label: str | None = None
     split: str | None = None
     context: list[str] = field(default_factory=list)
@@ -214,13 +214,11 @@ def _guess_grid(clock: Column, codes: NDArray[np.int64], guess: Guess) -> None:
         times = times - first[codes]
         guess.time_unit = "days"
         guess.unsure.append(f"time: '{clock.name}' holds dates; they count from the first row.")
-    distinct, counts = np.unique(times[~np.isnan(times)], return_counts=True)
-    planned = distinct.size <= 30 and counts.mean() >= 2
-    guess.grid = distinct.tolist() if planned else usual_times(times, codes)
+    guess.grid = draft_grid(times, codes)
     guess.unsure.append(
-        f"grid: {[round(g, 4) for g in guess.grid]} are "
-        + ("the times that occur." if planned else "the usual times of the visits.")
-        + " Put your own schedule there."
+        f"grid: {[round(g, 4) for g in guess.grid.slots]} are "
+        + ("the times that occur" if guess.grid.planned else "the usual times of the visits")
+        + f"; {guess.grid.lost}. Put your own schedule there."
     )
 
 

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nocta.cohort.columns import factorize, is_dated, to_days, to_text
-from nocta.cohort.grid import grid_end, place_on_grid
+from nocta.cohort.grid import count_shared, grid_end, place_on_grid
 from nocta.cohort.problems import Report, enumerate_some
 from nocta.cohort.schema import Schema
 from nocta.cohort.source import Source
@@ -247,7 +247,7 @@ def _report_duplicates(
 
 def _note_shared(codes: NDArray[np.int64], slots: NDArray[np.int64], report: Report) -> None:
     """Note rows that give way to a later one; both arrays are by time within each subject."""
-    n_shared = int(((np.diff(codes) == 0) & (np.diff(slots) == 0)).sum())
+    n_shared = count_shared(codes, slots)
     if n_shared:
         report.note(
             f"{n_shared} row(s) share a slot with a later one; the last value of each feature and "
