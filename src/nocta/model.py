@@ -74,8 +74,7 @@ class NOCTA(BaseEstimator):  # type: ignore[misc]
             predictor: Already fitted on the same `train` and `val`; fitted here otherwise.
             progress: Show bars.
         """
-        check_fits(train.catalog, train.classes, val)
-        check_classes(train, val, "validation", tolerance=0.01)
+        check_parts(train, val)
         self.planner_ = planner_class(self.preset).fit(
             train,
             val,
@@ -227,6 +226,12 @@ class NOCTA(BaseEstimator):  # type: ignore[misc]
         from nocta.persistence import save_model
 
         save_model(self, path)
+
+
+def check_parts(train: Cohort, val: Cohort) -> None:
+    """Raise where a model could not be fitted to these subjects; nothing is trained."""
+    check_fits(train.catalog, train.classes, val)
+    check_classes(train, val, "validation", tolerance=0.01)
 
 
 def piece_rows(n_subjects: int) -> list[NDArray[np.int64]]:

@@ -136,3 +136,32 @@ def test_an_optimum_that_cannot_be_had_exits_at_once(args: list[str], message: s
     status, shown = invoke("optimum", *args)
     assert status == 2
     assert message in shown
+
+
+@pytest.mark.parametrize(
+    "args",
+    [
+        ["compare", "--methods", "nothing", "--seeds", 2, "--jobs", 1],
+        ["fit", "--quick"],
+    ],
+)
+def test_a_class_that_a_part_never_shows_is_warned_of(args: list[object], tmp_path: Path) -> None:
+    """Who is decompensated in the table is among the training subjects here."""
+    import pandas as pd
+
+    rows = pd.read_csv(CLINIC)
+    rows = rows[rows["patient"] <= "P090"]
+    ever = rows["patient"].isin(rows.loc[rows["stage"] == "decompensated", "patient"])
+    number = rows["patient"].str[1:].astype(int)
+    rows["part"] = np.where(ever | (number % 3 == 0), "train", np.where(number % 3, "val", ""))
+    rows.loc[~ever & (number % 3 == 2), "part"] = "test"
+    rows.to_csv(tmp_path / "clinic.csv", index=False)
+    schema = CLINIC.with_name("clinic.schema.toml")
+    command, *rest = args
+    data = [tmp_path / "clinic.csv", "--schema", schema, "--split-column", "part"]
+    status, shown = invoke(command, *data, *rest, "--out", tmp_path / "out", "--quiet")
+    assert status == 0, shown
+    for part in ("validation", "test"):
+        said = f"Warning: class 'decompensated' has no labelled visit in the {part} part. Such"
+        assert said in shown
+    assert "training part" not in shown

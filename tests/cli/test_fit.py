@@ -7,6 +7,7 @@ import shutil
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
 import pytest
 from typer.testing import CliRunner
 
@@ -186,3 +187,21 @@ def test_a_folder_of_other_things_is_left_alone(small_clinic: Path, tmp_path: Pa
     assert status == 2
     assert "holds no model" in shown
     assert [p.name for p in tmp_path.iterdir()] == ["notes.txt"]
+
+
+def test_a_class_that_cannot_be_learned_stops_the_fit_before_it_begins(
+    small_clinic: Path, tmp_path: Path
+) -> None:
+    rows = pd.read_csv(small_clinic)
+    ever = rows["patient"].isin(rows.loc[rows["stage"] == "decompensated", "patient"])
+    rows["part"] = "train"
+    rows.loc[rows["patient"] <= "P020", "part"] = "test"
+    rows.loc[ever, "part"] = "val"
+    rows.to_csv(tmp_path / "clinic.csv", index=False)
+    schema = small_clinic.with_name("clinic.schema.toml")
+    args = ["--schema", schema, "--split-column", "part", "--out", tmp_path / "m", *QUICK]
+    status, shown = invoke("fit", tmp_path / "clinic.csv", *args)
+    assert status == 2
+    assert "validation, class 'decompensated': it occurs" in shown
+    assert "but never in the training data" in shown
+    assert not (tmp_path / "m").exists()

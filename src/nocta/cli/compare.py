@@ -13,6 +13,7 @@ from nocta.cli.data import (
     SchemaOption,
     data_source,
     parse_numbers,
+    say_remarks,
     say_what_was_read,
 )
 from nocta.cli.options import parse_method_options
@@ -122,6 +123,7 @@ def compare(
     Run the same command again to continue a comparison that was stopped; methods and seeds may
     be added to it.
     """
+    from nocta.experiments.absent_classes import class_warnings, splits_to_look_at
     from nocta.experiments.compare import compare as run
     from nocta.experiments.compare import make_jobs
     from nocta.experiments.setup import Setup
@@ -144,6 +146,8 @@ def compare(
         setup = setup.rehearsal()
     names = parse_methods(methods)
     wanted = make_jobs(names, range(seeds), parse_method_options(option or [], names))
+    splits = splits_to_look_at(setup.source, range(seeds))
+    say_remarks((), class_warnings(splits, "--fractions, --split-column"))
     try:
         comparison = run(setup, wanted, out, n_jobs=jobs, progress=not quiet, dask=dask)
     except KeyboardInterrupt:

@@ -21,13 +21,14 @@ from nocta import persistence
 from nocta.cohort.cohort import Cohort
 from nocta.evaluation.metrics import summarize
 from nocta.exceptions import ConfigError
+from nocta.experiments.absent_classes import class_warnings
 from nocta.experiments.files import write_atomically
 from nocta.experiments.fit_stages import Stages
 from nocta.experiments.model_card import model_card
 from nocta.experiments.results import plain
 from nocta.experiments.setup import DataSource, data_fingerprint, flat_request
 from nocta.experiments.versions import versions
-from nocta.model import NOCTA
+from nocta.model import NOCTA, check_parts
 from nocta.options import read_options
 from nocta.policies.method import cost_of_everything
 from nocta.policies.nocta import quick_options
@@ -119,6 +120,7 @@ def fit_to_folder(
         ConfigError: The folder holds something, and neither `resume` nor `force` fits.
     """
     cohort, train, val, test = request.parts()
+    check_parts(train, val)
     signature = plain({**asdict(request), "data_hash": data_fingerprint(cohort)})
     done = _open(out, signature, resume=resume, force=force)
     if done is not None:
@@ -130,6 +132,9 @@ def fit_to_folder(
         f"{len(test)} kept aside for testing"
         + (" (a rehearsal: some are left out)." if request.quick else ".")
     )
+    if not request.source.is_drawn:  # there, rare classes are part of the task
+        for warning in class_warnings([(request.seed, (train, val, test))]):
+            say(f"Warning: {warning}")
 
     given = request.options or {}
     options = (
