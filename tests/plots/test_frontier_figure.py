@@ -8,7 +8,8 @@ import pytest
 
 from nocta.evaluation import Frontier
 from nocta.exceptions import ConfigError, DataError
-from nocta.plots.frontier import frontier_figure, mean_curve
+from nocta.plots.curve import mean_curve
+from nocta.plots.frontier import frontier_figure
 from nocta.plots.style import METHOD_STYLES, legend_order, method_style, save_figure
 from nocta.policies.registry import METHODS
 
@@ -33,8 +34,10 @@ def legend_of(figure):
 def test_every_method_of_the_registry_has_its_own_look():
     # Published methods have a look too, for their rows in the figure.
     assert set(METHODS) <= set(METHOD_STYLES)
-    looks = {(s.marker, str(s.line)) for s in METHOD_STYLES.values()}
-    assert len(looks) == len(METHOD_STYLES)
+    assert len({s.marker for s in METHOD_STYLES.values()}) == len(METHOD_STYLES)
+    lines = [str(s.line) for name, s in METHOD_STYLES.items() if s.line != "none"]
+    # Told apart in grey; the ensemble is black and as solid as the estimator it is made of.
+    assert len(set(lines)) == len(lines) - 1
 
 
 def test_unknown_methods_get_a_spare_look_after_the_known():
@@ -42,11 +45,26 @@ def test_unknown_methods_get_a_spare_look_after_the_known():
     assert legend_order(["mine", "random", "static"]) == ["static", "random", "mine"]
 
 
-def test_seeds_are_averaged_point_by_point():
+def test_seeds_are_averaged_at_equal_cost():
     curve = mean_curve([Frontier([1.0, 2.0], [0.2, 0.4]), Frontier([1.2, 2.2], [0.4, 0.8])])
-    assert curve.costs == pytest.approx([1.1, 2.1])
-    assert curve.qualities == pytest.approx([0.3, 0.6])
-    assert curve.quality_errors == pytest.approx([0.1, 0.2])
+    assert curve.costs == pytest.approx([1.1, 1.2, 2.0, 2.1])
+    assert curve.qualities[1:3] == pytest.approx([(0.24 + 0.4) / 2, (0.4 + 0.72) / 2])
+    assert curve.quality_errors[1:3] == pytest.approx([0.08, 0.16])
+    # Beyond the costs both reach, their mean points have no error.
+    assert curve.qualities[[0, 3]] == pytest.approx([0.3, 0.6])
+    assert np.isnan(curve.quality_errors[[0, 3]]).all()
+
+
+def test_a_seed_that_spends_more_along_the_same_curve_is_no_error():
+    costs = np.array([0.0, 2.0, 5.0, 9.0])
+    curve = mean_curve([Frontier(c, 0.1 * c) for c in (costs, costs * 1.2)])
+    assert curve.quality_errors[curve.costs <= 9.0] == pytest.approx(0.0, abs=1e-12)
+
+
+def test_single_points_keep_the_errors_of_both():
+    curve = mean_curve([Frontier([1.0], [0.2]), Frontier([3.0], [0.4])])
+    assert (curve.costs, curve.cost_errors) == (pytest.approx([2.0]), pytest.approx([1.0]))
+    assert curve.quality_errors == pytest.approx([0.1])
 
 
 def test_uneven_seeds_are_averaged_over_the_costs_they_share():

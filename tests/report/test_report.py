@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from copy import deepcopy
 from dataclasses import replace
@@ -10,7 +11,7 @@ from html.parser import HTMLParser
 import pytest
 
 from nocta.experiments.compare import Comparison
-from nocta.report.build import headline, render
+from nocta.report.build import _absent, headline, render
 from nocta.report.tables import settings_table
 from nocta.report.view import ReportView
 
@@ -181,6 +182,39 @@ def test_methods_without_common_costs_still_give_a_report(comparison: Comparison
     only = [record for record in comparison.records if record["job"]["label"] == "nothing"]
     text = render(replace(comparison, records=only))
     assert "no range of costs in common" in text
+
+
+def test_the_headline_says_who_could_not_be_ranked(comparison: Comparison) -> None:
+    assert "ranked" not in headline(ReportView(comparison))
+    assert _absent(ReportView(comparison), {"random"}) == "static subset"  # not `nothing`
+
+
+def test_what_is_acquired_together_is_drawn(comparison: Comparison, text: str) -> None:
+    assert "an arrow leads to what the same subjects acquire later" in text
+    old = json.loads(json.dumps(comparison.records))
+    for record in old:
+        for detail in record["details"]:
+            detail["together"] = []
+    text = render(replace(comparison, records=old))
+    assert "an arrow leads" not in text
+    assert "from white (nobody) to black (everybody)" in text
+
+
+def test_tables_too_wide_for_paper_are_set_small(comparison: Comparison, text: str) -> None:
+    assert "table.wide" in text
+    assert '<table class="wide' not in text
+    records = [
+        {**record, "job": {**record["job"], "label": f"{record['job']['label']} {i}"}, "rows": [
+            {**row, "method": f"{row['method']} {i}"} for row in record["rows"]
+        ]}
+        for record in comparison.records
+        for i in range(3)
+    ]  # fmt: skip
+    assert '<table class="wide' in render(replace(comparison, records=records))
+
+
+def test_settings_say_how_points_were_chosen(text: str) -> None:
+    assert "up to 3 per method, chosen on validation" in text
 
 
 def test_the_headline_names_the_best_method(comparison: Comparison) -> None:

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nocta.exceptions import DataError
-from nocta.plots.style import COLUMN, PAGE, house_style, method_style
+from nocta.plots.style import COLUMN, PAGE, house_style, method_style, priced
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -31,6 +31,8 @@ MAX_ARROWS = 2
 #: Diameter in points of a node that everybody acquires.
 _NODE = 7.0
 
+#: How features over time are drawn.
+Bottom = Literal["map", "graph"]
 #: Slot and feature, later slot and feature, share of subjects who acquire both.
 Together = tuple[int, int, int, int, float]
 
@@ -78,7 +80,7 @@ class TimeAxis:
 
     def price(self, cost: float) -> str:
         """A cost with its currency."""
-        return f"{self.currency}{cost:.3g}"
+        return priced(f"{cost:.3g}", self.currency)
 
     @property
     def labels(self) -> list[str]:
@@ -91,7 +93,7 @@ def dynamics_figure(
     axis: TimeAxis,
     *,
     beside: Sequence[Dynamics] = (),
-    bottom: Literal["map", "graph"] = "map",
+    bottom: Bottom = "map",
     size: tuple[float, float] | None = None,
 ) -> Figure:
     """Methods side by side on equal scales: cost per time, stopping times, features over time.

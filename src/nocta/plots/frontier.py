@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from nocta.evaluation.frontier import Frontier
 from nocta.evaluation.metrics import check_metric
 from nocta.exceptions import DataError
+from nocta.plots.curve import Curve, mean_curve
 from nocta.plots.style import (
     GREY,
     METHOD_STYLES,
@@ -39,58 +40,14 @@ METRIC_LABELS = {
 
 
 @dataclass(frozen=True)
-class Curve:
-    """One method, averaged over its seeds.
-
-    Args:
-        costs: `(k,)` mean cost of each operating point.
-        qualities: `(k,)` mean quality.
-        cost_errors: `(k,)` standard errors over seeds; zero with one seed.
-        quality_errors: `(k,)` the same for the quality.
-    """
-
-    costs: NDArray[np.float64]
-    qualities: NDArray[np.float64]
-    cost_errors: NDArray[np.float64]
-    quality_errors: NDArray[np.float64]
-
-
-def mean_curve(frontiers: Sequence[Frontier]) -> Curve:
-    """Average the frontiers of several seeds into one.
-
-    Where every seed has as many points, the k-th of each are averaged. Otherwise the frontiers
-    are compared at ten costs that all of them cover.
-    """
-    usable = [f for f in frontiers if len(f)]
-    if not usable:
-        raise DataError("There is no operating point at which the metric is defined.")
-    if len({len(f) for f in usable}) == 1:
-        costs, qualities = (
-            np.stack([f.costs for f in usable]),
-            np.stack([f.qualities for f in usable]),
-        )
-    else:
-        low = max(float(f.costs[0]) for f in usable)
-        high = min(float(f.costs[-1]) for f in usable)
-        grid = np.linspace(low, max(low, high), 10 if high > low else 1)
-        costs = np.tile(grid, (len(usable), 1))
-        qualities = np.stack([f.at(grid) for f in usable])
-    return Curve(
-        costs.mean(axis=0),
-        qualities.mean(axis=0),
-        _standard_error(costs),
-        _standard_error(qualities),
-    )
-
-
-@dataclass(frozen=True)
 class Panel:
     """The trade-off on one data set, ready to be drawn.
 
     Args:
         results: Rows as in results.csv; `method`, `seed`, `cost` and the metric are used. Each
-            method is averaged over seeds and drawn with a band of one standard error. With a
-            single seed the band is what the columns `low` and `high` say, where they are given.
+            method is averaged over seeds (see `mean_curve`) and drawn with a band of one standard
+            error. With a single seed the band is what the columns `low` and `high` say, where they
+            are given.
             Without any, only what is published is drawn.
         metric: What to draw over cost.
         optimum: `(k, 2)` cost and quality of the exact optimum, where it is known.
@@ -189,6 +146,7 @@ def frontier_panels(panels: Sequence[Panel]) -> Figure:
     n_rows = -(-len(panels) // n_columns)
     with house_style():
         figure = Figure(figsize=(PAGE, 2.7 * n_rows + 0.9), layout="constrained")
+        figure.get_layout_engine().set(h_pad=0.08, w_pad=0.08)  # type: ignore[union-attr, call-arg]
         places = figure.subplots(n_rows, n_columns, squeeze=False).ravel()
         for axes, panel in zip(places, panels, strict=False):
             panel.draw(axes, known)
@@ -224,25 +182,33 @@ def _draw_method(axes: Axes, name: str, position: int, rows: pd.DataFrame, metri
         "color": style.color,
         "marker": style.marker,
         "linestyle": style.line,
+        # Points nearer to each other than this share of the figure would hide each other.
+        "markevery": 0.03 if len(curve.costs) > 2 else None,
         "markeredgewidth": 1.0 if style.marker in "x+12" else 0.4,
         "zorder": 3,
     }
     if style.marker not in "x+12":
         look["markeredgecolor"] = "white"
     axes.plot(curve.costs, curve.qualities, label=style.label, **look)
-    if len(curve.costs) > 1:
-        low, high = (curve.qualities + s * curve.quality_errors for s in (-1, 1))
-        if len(seeds) == 1 and {"low", "high"} <= set(rows):
-            drawn = rows.dropna(subset=[metric]).sort_values(["cost", metric])
-            low, high = drawn[["low", "high"]].to_numpy(float).T
-        axes.fill_between(curve.costs, low, high, color=style.color, alpha=0.18, linewidth=0)
+    if len(curve.costs) == 1:
+        _draw_cross(axes, curve, style.color)
+        return
+    low, high = (curve.qualities + s * curve.quality_errors for s in (-1, 1))
+    if len(seeds) == 1 and {"low", "high"} <= set(rows):
+        drawn = rows.dropna(subset=[metric]).sort_values(["cost", metric])
+        low, high = drawn[["low", "high"]].to_numpy(float).T
+    axes.fill_between(curve.costs, low, high, color=style.color, alpha=0.15, linewidth=0)
+
+
+def _draw_cross(axes: Axes, curve: Curve, color: str) -> None:
+    """The errors of a single point, which has no band."""
     axes.errorbar(
         curve.costs,
         curve.qualities,
         xerr=curve.cost_errors,
         yerr=curve.quality_errors,
         fmt="none",
-        ecolor=style.color,
+        ecolor=color,
         elinewidth=0.7,
         zorder=2,
     )
@@ -293,9 +259,3 @@ def _hollow(marker: str, color: str) -> dict[str, Any]:
         "markeredgecolor": color,
         "markeredgewidth": 0.9,
     }
-
-
-def _standard_error(table: NDArray[np.float64]) -> NDArray[np.float64]:
-    if len(table) < 2:
-        return np.zeros(table.shape[1])
-    return np.asarray(table.std(axis=0, ddof=1) / np.sqrt(len(table)))

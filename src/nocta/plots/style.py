@@ -31,17 +31,17 @@ class MethodStyle:
 #: In the order of the legend: ours, the paper's baselines, the reference policies.
 METHOD_STYLES: dict[str, MethodStyle] = {
     "nocta-ensemble": MethodStyle("NOCTA ensemble", "#000000", "*", "-"),
-    "nocta-contrastive": MethodStyle("NOCTA contrastive", "#D55E00", "o", "-"),
+    "nocta-contrastive": MethodStyle("NOCTA contrastive", "#D55E00", "o", (0, (9, 1.5))),
     "nocta-amortized": MethodStyle("NOCTA amortized", "#0072B2", "s", "-"),
     "asac": MethodStyle("ASAC", "#009E73", "^", (0, (5, 1.5))),
-    "ras": MethodStyle("RAS", "#CC79A7", "v", (0, (5, 1.5))),
+    "ras": MethodStyle("RAS", "#CC79A7", "v", (0, (5, 1.5, 1, 1.5))),
     "as": MethodStyle("AS", "#882255", "<", (0, (2, 1))),
-    "dime": MethodStyle("DIME", "#56B4E9", "D", (0, (5, 1.5))),
-    "difa": MethodStyle("DiFA", "#E69F00", "P", (0, (5, 1.5))),
+    "dime": MethodStyle("DIME", "#56B4E9", "D", (0, (3, 1.2))),
+    "difa": MethodStyle("DiFA", "#E69F00", "P", (0, (7, 1.5, 1, 1.5, 1, 1.5))),
     "static": MethodStyle("static subset", "#4d4d4d", "X", (0, (3, 1, 1, 1))),
-    "periodic": MethodStyle("periodic", "#7f7f7f", "h", (0, (3, 1, 1, 1))),
-    "random": MethodStyle("random", "#9a9a9a", ">", (0, (1, 1.2))),
-    "first-visit": MethodStyle("first visit", "#7f7f7f", "d", (0, (1, 1.2))),
+    "periodic": MethodStyle("periodic", "#7f7f7f", "h", (0, (3, 1, 1, 1, 1, 1))),
+    "random": MethodStyle("random", "#8a8a8a", ">", (0, (1, 1.2))),
+    "first-visit": MethodStyle("first visit", "#7f7f7f", "d", (0, (1, 2.4))),
     "nothing": MethodStyle("nothing", "#333333", "x", "none"),
     "everything": MethodStyle("everything", "#333333", "+", "none"),
 }
@@ -70,9 +70,9 @@ _RC: dict[Any, Any] = {
     "grid.color": "#e4e4e4",
     "grid.linewidth": 0.5,
     "lines.linewidth": 1.2,
-    "lines.markersize": 4,
+    "lines.markersize": 4.5,
     "legend.frameon": False,
-    "legend.handlelength": 2.6,
+    "legend.handlelength": 3.2,
     "pdf.fonttype": 42,
     "svg.fonttype": "none",
     "svg.hashsalt": "nocta",
@@ -91,6 +91,18 @@ def legend_order(names: list[str]) -> list[str]:
     """Known methods in their fixed order, then the others as they come."""
     known = [name for name in METHOD_STYLES if name in names]
     return known + [name for name in names if name not in METHOD_STYLES]
+
+
+def priced(amount: str, currency: str) -> str:
+    """An amount with its unit: a sign before it, a word after it.
+
+    Example:
+        >>> priced("12.50", "$"), priced("12.50", "EUR"), priced("12.50", "")
+        ('$12.50', '12.50 EUR', '12.50')
+    """
+    if currency.isalpha():
+        return f"{amount} {currency}"
+    return f"{currency}{amount}"
 
 
 @contextmanager

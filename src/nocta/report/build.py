@@ -53,9 +53,9 @@ def _content(comparison: Comparison) -> dict[str, Any]:
         "quick": comparison.setup.quick,
         "quality": METRIC_LABELS[comparison.quality],
         "n_seeds": len(comparison.seeds),
-        "reference_cost": tables.number(view.reference_cost, 2),
+        "reference_cost": view.price(view.reference_cost),
         "far": [
-            f"{tables.label(method)} ({tables.number(cost, 2)})"
+            f"{tables.label(method)} ({view.price(cost)})"
             for method, cost in view.far_from_reference().items()
         ],
         "currency": view.currency,
@@ -104,4 +104,15 @@ def headline(view: ReportView) -> str:
     if len(found["rows"]) > 1:
         second = found["rows"][1]
         text += f" Next comes {second[0]} with {second[column]}."
+    absent = _absent(view, {row[0] for row in found["rows"]})
+    if absent:
+        text += f" Too narrow to be ranked here: {absent}; see the paired differences."
     return text
+
+
+def _absent(view: ReportView, ranked: set[str]) -> str:
+    """Methods with a curve that is not ranked, in words; those of a single point have none."""
+    points = view.comparison.results.groupby("method")["cost"].nunique()
+    curves = [method for method in view.methods if points[method] > len(view.comparison.seeds)]
+    names = [tables.label(method) for method in curves]
+    return ", ".join(name for name in names if name not in ranked)

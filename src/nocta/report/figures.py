@@ -5,13 +5,13 @@ from __future__ import annotations
 import base64
 import io
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from nocta.experiments.compare import Comparison
-from nocta.plots.dynamics import dynamics_figure
+from nocta.plots.dynamics import Bottom, dynamics_figure
 from nocta.plots.frontier import frontier_figure
 from nocta.plots.quality import calibration_figure, quality_over_time_figure
-from nocta.plots.style import COLUMN, PAGE, house_style, save_figure
+from nocta.plots.style import PAGE, house_style, save_figure
 from nocta.report.view import ReportView
 
 if TYPE_CHECKING:
@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
 #: Methods side by side in the dynamics figure of a paper.
 MAX_COLUMNS = 6
+#: Size in inches of figures that are as wide as a phone: small, so that their text is large.
+PHONE = 3.0
 
 
 def frontier(view: ReportView, metric: str, *, narrow: bool = False) -> Figure:
@@ -29,7 +31,7 @@ def frontier(view: ReportView, metric: str, *, narrow: bool = False) -> Figure:
         optimum=view.optimum_points(metric),
         paper=view.paper_rows(metric),
         currency=view.currency,
-        size=(COLUMN, 4.2) if narrow else (PAGE, 3.9),
+        size=(PHONE, 4.2) if narrow else (PAGE, 3.9),
     )
 
 
@@ -52,23 +54,32 @@ def save_figures(comparison: Comparison, directory: Path) -> list[Path]:
     ]
 
 
-def report_figures(view: ReportView) -> dict[str, str | list[tuple[str, str]]]:
+def report_figures(view: ReportView) -> dict[str, Any]:
     """The report's pictures as data addresses, by their place in the page."""
     quality = view.comparison.quality
     calibration, dynamics = view.calibration(), view.dynamics()
+    # Jobs of earlier versions did not keep what is acquired together.
+    is_graph = any(entry.together for entry in dynamics)
+    bottom: Bottom = "graph" if is_graph else "map"
     return {
         "frontier": data_address(frontier(view, quality)),
         "frontier_narrow": data_address(frontier(view, quality, narrow=True)),
         "over_time": data_address(
-            quality_over_time_figure(view.over_time(quality), view.axis, quality)
+            quality_over_time_figure(view.over_time(quality), view.axis, quality, size=(PHONE, 3.3))
         ),
-        "calibration": data_address(calibration_figure(calibration, binary=view.is_binary))
+        "calibration": data_address(
+            calibration_figure(calibration, binary=view.is_binary, size=(PHONE, 3.6))
+        )
         if calibration
         else "",
         "dynamics": [
-            (entry.method, data_address(dynamics_figure([entry], view.axis, beside=dynamics)))
+            (
+                entry.method,
+                data_address(dynamics_figure([entry], view.axis, beside=dynamics, bottom=bottom)),
+            )
             for entry in dynamics
         ],
+        "is_graph": is_graph,
     }
 
 

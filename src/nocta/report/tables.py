@@ -79,8 +79,8 @@ def quality_table(view: ReportView) -> dict[str, Any] | None:
         "rows": rows,
         "grouped": False,
         "narrow": ", ".join(label(m) for m in view.methods if m not in set(first["method"])),
-        "low": number(float(first["cost_low"].iloc[0]), 2),
-        "high": number(float(first["cost_high"].iloc[0]), 2),
+        "low": view.price(float(first["cost_low"].iloc[0])),
+        "high": view.price(float(first["cost_high"].iloc[0])),
     }
 
 
@@ -163,7 +163,7 @@ def ledger_table(view: ReportView) -> dict[str, Any]:
     }
 
 
-def audit_table(view: ReportView) -> list[list[str]]:
+def audit_table(view: ReportView) -> dict[str, Any]:
     """What was verified of each job."""
     rows = []
     for record in view.comparison.records:
@@ -175,7 +175,7 @@ def audit_table(view: ReportView) -> list[list[str]]:
                 f"{found['n_predictions']} predictions of {found['n_subjects']} subjects identical"
             )
         rows.append([label(job["label"]), str(job["seed"]), said])
-    return rows
+    return {"head": ["method", "seed", "verified"], "rows": rows, "grouped": True, "prose": [2]}
 
 
 def _points(audit: dict[str, Any]) -> str:
@@ -198,12 +198,21 @@ def settings_table(view: ReportView) -> list[tuple[str, str]]:
         ("availability", setup.availability),
         ("results of a visit are shown", setup.results),
         ("predictor of methods that share one", setup.predictor),
-        ("acquiring everything costs", f"{cohort['cost_of_everything']:.2f}"),
+        ("acquiring everything costs", view.price(cohort["cost_of_everything"])),
+        ("operating points", _operating_points(comparison)),
         *([("tuning", f"{setup.n_trials} trials per method and seed")] if setup.n_trials else []),
         *([("options", options)] if (options := _options(comparison)) else []),
         ("command", command(comparison)),
     ]  # fmt: skip
     return entries
+
+
+def _operating_points(comparison: Comparison) -> str:
+    setup = comparison.setup
+    given = {"cost weights": setup.cost_weights, "budgets": setup.budgets}
+    texts = [f"{name} {_joined(values)}" for name, values in given.items() if values]
+    chosen = f"up to {setup.n_points} per method, chosen on validation"
+    return f"{' and '.join(texts)}; of other methods {chosen}" if texts else chosen
 
 
 def _options(comparison: Comparison) -> str:

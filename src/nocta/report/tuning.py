@@ -23,6 +23,7 @@ def tuning_table(view: ReportView) -> dict[str, Any] | None:
         "head": ["method", "seed", "defaults", "chosen", "options chosen", "score of every trial"],
         "rows": [_row(record["job"], record["tuning"]) for record in records],
         "grouped": True,
+        "prose": [4, 5],
         "n_trials": comparison.setup.n_trials,
         "quality": METRIC_LABELS[comparison.quality],
     }

@@ -18,7 +18,7 @@ from nocta.evaluation.metrics import N_CALIBRATION_BINS
 from nocta.experiments.compare import Comparison
 from nocta.experiments.summary import cost_range, mean_and_error, wide_methods
 from nocta.plots.dynamics import Dynamics, TimeAxis, Together
-from nocta.plots.style import legend_order
+from nocta.plots.style import legend_order, priced
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -58,6 +58,10 @@ class ReportView:
         """Unit of costs."""
         unit: str = self.catalog["currency"]
         return unit
+
+    def price(self, cost: float) -> str:
+        """A cost with its unit."""
+        return priced(f"{cost:.2f}", self.currency)
 
     @property
     def is_binary(self) -> bool:

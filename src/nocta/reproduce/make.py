@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from nocta.exceptions import ConfigError
+from nocta.exceptions import ConfigError, NoctaError
 from nocta.experiments.paper import paper_results
 from nocta.experiments.summary import headline_metric
 from nocta.experiments.versions import versions
@@ -105,8 +105,15 @@ def _frontiers(recipe: Recipe, request: Request, page: Page) -> None:
 
 
 def _currency(evidence: Evidence | None) -> str:
-    has_jobs = evidence is not None and evidence.comparison is not None
-    return ReportView(evidence.comparison).currency if has_jobs else ""  # type: ignore[union-attr, arg-type]
+    """Unit of costs: as the jobs say, else as the data say where they are on this machine."""
+    if evidence is None:
+        return ""
+    if evidence.comparison is not None:
+        return ReportView(evidence.comparison).currency
+    try:
+        return evidence.setup.source.load(0).catalog.currency
+    except NoctaError:
+        return ""
 
 
 def _optimum_points(evidence: Evidence) -> np.ndarray | None:

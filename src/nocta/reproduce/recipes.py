@@ -139,7 +139,6 @@ RECIPES: tuple[Recipe, ...] = (
         "table-candidates",
         "candidates",
         "number of candidate plans |O|, both estimators",
-        tables=("candidates", "candidates-amortized"),
         preset="paper",
         n_points=2,
         cost_weights={"synthetic": (0.42, 0.23)},
