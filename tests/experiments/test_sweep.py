@@ -167,6 +167,19 @@ def test_the_time_left_is_told_from_the_same_method_at_other_seeds(
     assert state.time_left(n_jobs=1) == "about 40 s left"
 
 
+def test_a_sweep_that_goes_on_knows_at_once_how_long(
+    small_setup: Setup, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    store = JobStore(tmp_path)
+    sweep(small_setup, [Job("nothing", 0)], store, n_jobs=1)
+    record = store.read(Job("nothing", 0))
+    store.save(Job("nothing", 0), {**record, "seconds": 2400.0})
+    capsys.readouterr()
+    sweep(small_setup, make_jobs(["nothing"], [0, 1]), store, n_jobs=1, progress=True)
+    shown = capsys.readouterr().err
+    assert "1/2 [00:00, about 20 min left, nothing 1]" in shown  # what runs is half done
+
+
 def test_no_time_is_told_from_predictors_that_were_kept(small_setup: Setup, tmp_path: Path) -> None:
     state = _Sweep(small_setup, JobStore(tmp_path), [Task("job", 1, Job("static", 1))])
     state.seconds = {"predictor": [0.1, 0.2]}

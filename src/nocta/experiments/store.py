@@ -96,6 +96,10 @@ class JobStore:
             )
         return True
 
+    def read(self, job: Job) -> dict[str, Any]:
+        """A finished job."""
+        return _read_json(self.path(job))
+
     def save(self, job: Job, record: dict[str, Any]) -> None:
         """Keep a finished job."""
         write_atomically(self.path(job), json.dumps(plain(record), allow_nan=False))

@@ -87,7 +87,7 @@ def sweep(
     if not left:
         return []
     n_jobs = max(1, min(n_jobs or os.cpu_count() or 1, len(left)))
-    state = _Sweep(setup, store, _plan(setup, left), progress)
+    state = _Sweep(setup, store, _plan(setup, left), progress, seconds=_known_times(jobs, store))
     with tqdm(
         total=len(jobs),
         initial=len(jobs) - len(left),
@@ -95,6 +95,7 @@ def sweep(
         disable=not progress,
         bar_format="{desc} {bar} {n_fmt}/{total_fmt} [{elapsed}{postfix}]",
     ) as bar:
+        state.on_start = lambda: bar.set_postfix_str(state.standing(n_jobs))
         with process_pool(n_jobs) as pool:
             for outcome in state.outcomes(pool, n_jobs):
                 if outcome is None:
@@ -119,6 +120,15 @@ def _plan(setup: Setup, left: Sequence[Job]) -> list[Task]:
     ]
 
 
+def _known_times(jobs: Sequence[Job], store: JobStore) -> dict[str, list[float]]:
+    """By method, how long the jobs took that were finished before."""
+    found: dict[str, list[float]] = {}
+    for job in jobs:
+        if store.is_finished(job):
+            found.setdefault(job.label, []).append(store.read(job)["seconds"])
+    return found
+
+
 @dataclass
 class _Sweep:
     """What is waiting, what failed, how long things took."""
@@ -130,6 +140,7 @@ class _Sweep:
     failures: list[Failure] = field(default_factory=list)
     seconds: dict[str, list[float]] = field(default_factory=dict)
     flying: dict[Future[_Outcome], Task] = field(default_factory=dict)
+    on_start: Callable[[], object] = field(default=lambda: None)
 
     def outcomes(self, pool: Callable[[], Executor], n_jobs: int) -> Iterator[_Outcome | None]:
         """Run everything; yield as things end, and nothing now and then while they run."""
@@ -137,6 +148,11 @@ class _Sweep:
         show = self.progress and n_jobs == 1
 
         def submit(task: Task) -> Future[_Outcome]:
+            # This process may do the task itself and return only when it has ended.
+            soon: Future[_Outcome] = Future()
+            self.flying[soon] = task
+            self.on_start()
+            del self.flying[soon]
             return pool().submit(run_task, self.setup, task, self.store.directory, show)
 
         for ended in run_tasks(self._next, submit, lambda: n_jobs, self.flying):
