@@ -122,3 +122,15 @@ def test_a_finished_comparison_is_read_instead_of_run(tmp_path: Path) -> None:
     assert "| NOCTA contrastive | 9.47 ± 0.03 | 0.815 ± 0.005 | 0.774 | 0.870 | 1 |" in text
     assert "Not among the results: asac, ras, as, dime, difa, nocta-amortized." in text
     assert "static subset" in text
+
+
+def test_what_was_varied_is_written_for_reading() -> None:
+    frame = pd.DataFrame(
+        {"method": ["nocta-contrastive n_neighbors=10", "nocta-contrastive metric=values", "as"]}
+    )
+    _, rows = Sheet("", "", frame).readable()
+    assert [row[0] for row in rows] == [
+        "NOCTA contrastive, K = 10",
+        "NOCTA contrastive, retrieval by = feature values",
+        "AS",
+    ]

@@ -41,8 +41,10 @@ def mean_curve(frontiers: Sequence[Frontier]) -> Curve:
 
     Example:
         >>> curve = mean_curve([Frontier([1, 3], [0.2, 0.4]), Frontier([2, 4], [0.3, 0.5])])
-        >>> curve.costs.tolist(), [round(float(e), 3) for e in curve.quality_errors]
-        ([2.0, 3.0], [0.0, 0.0])
+        >>> curve.costs.tolist()
+        [1.5, 2.0, 3.0, 3.5]
+        >>> [round(float(e), 3) for e in curve.quality_errors]
+        [nan, 0.0, 0.0, nan]
     """
     usable = [f for f in frontiers if len(f)]
     if not usable:

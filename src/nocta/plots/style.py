@@ -45,8 +45,9 @@ METHOD_STYLES: dict[str, MethodStyle] = {
     "nothing": MethodStyle("nothing", "#333333", "x", "none"),
     "everything": MethodStyle("everything", "#333333", "+", "none"),
 }
-_SPARE_COLORS = ("#882255", "#117733", "#332288", "#AA4499", "#999933")
-_SPARE_MARKERS = ("p", "H", "8", "1", "2")
+_SPARE_COLORS = ("#882255", "#117733", "#332288", "#AA4499", "#999933", "#44AA99", "#661100")
+_SPARE_MARKERS = ("p", "H", "8", "1", "2", "^", "D")
+_SPARE_LINES: tuple[Any, ...] = ("-.", (0, (2, 1)), (0, (6, 1.5)))
 
 _RC: dict[Any, Any] = {
     "font.size": 8,
@@ -80,11 +81,21 @@ _RC: dict[Any, Any] = {
 
 
 def method_style(name: str, position: int = 0) -> MethodStyle:
-    """The style of a method; one that is not known gets a spare one by its position."""
+    """The style of a method; one that is not known gets a spare one by its position.
+
+    Example:
+        >>> method_style("nocta-contrastive n_neighbors=10").label
+        'NOCTA contrastive n_neighbors=10'
+    """
     if name in METHOD_STYLES:
         return METHOD_STYLES[name]
+    method, _, options = name.partition(" ")
+    known = METHOD_STYLES.get(method)
+    label = f"{known.label} {options}" if known else name
     i = position % len(_SPARE_COLORS)
-    return MethodStyle(name, _SPARE_COLORS[i], _SPARE_MARKERS[i], "-.")
+    return MethodStyle(
+        label, _SPARE_COLORS[i], _SPARE_MARKERS[i], _SPARE_LINES[position % len(_SPARE_LINES)]
+    )
 
 
 def legend_order(names: list[str]) -> list[str]:

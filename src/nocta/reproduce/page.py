@@ -11,7 +11,7 @@ from nocta.experiments.compare import Comparison
 from nocta.experiments.files import write_atomically
 from nocta.experiments.paper import PaperTable
 from nocta.plots.frontier import METRIC_LABELS
-from nocta.plots.style import METHOD_STYLES, save_figure
+from nocta.plots.style import method_style, save_figure
 from nocta.report import write_report
 from nocta.report.tables import number, with_error
 
@@ -80,11 +80,20 @@ def _name(column: str) -> str:
     return NAMES.get(column, column.replace("_", " "))
 
 
+def _arm(label: str) -> str:
+    """A method and what was varied, for reading: `K = 10` instead of `n_neighbors=10`."""
+    method, *options = label.split(" ")
+    pairs = [option.partition("=") for option in options]
+    if not all(equals for _, equals, _ in pairs):
+        return label
+    said = [f"{NAMES.get(name, name)} = {NAMES.get(value, value)}" for name, _, value in pairs]
+    return ", ".join([method_style(method).label, *said])
+
+
 def _text(row: dict[str, Any], column: str) -> str:
     value = row[column]
     if isinstance(value, str):
-        known = METHOD_STYLES.get(value)
-        return known.label if known else NAMES.get(value, value)
+        return NAMES.get(value) or _arm(value)
     if not isinstance(value, float):
         return str(value)
     spread = next((row[column + s] for s in _SPREADS if column + s in row), float("nan"))
