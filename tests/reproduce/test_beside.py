@@ -83,6 +83,28 @@ def test_other_data_are_shown_at_a_low_and_a_high_cost() -> None:
     assert found[3].frame["accuracy"].tolist() == [0.815, 0.801, 0.816]
 
 
+@pytest.mark.parametrize(
+    ("name", "dataset", "n_rows", "first_ap", "place"),
+    [
+        ("table-embedding", "adni", 6, 0.545, ""),
+        ("table-embedding", "oai-womac", 6, 0.315, ""),
+        ("table-embedding", "oai-klg", 6, 0.629, ""),
+        ("table-klg", "oai-klg", 20, 0.258, ""),
+        ("table-synthetic", "oai-klg", 20, 0.258, "Table 11"),
+        ("table-adni", "oai-womac", 23, 0.269, "Table 10"),
+    ],
+)
+def test_the_rows_are_those_of_the_data_asked_for(
+    name: str, dataset: str, n_rows: int, first_ap: float, place: str
+) -> None:
+    frame = results({("nocta-contrastive", 0): [(6.0, 0.6), (30.0, 0.9)]}, dataset=dataset)
+    first = sheets(find_recipe(name), evidence(frame, name))[0]
+    assert len(first.frame) == n_rows
+    assert first.frame["paper_ap"].iloc[0] == first_ap
+    assert ("Table" in first.title) == bool(place)
+    assert place in first.title
+
+
 def test_a_sheet_reads_well() -> None:
     frame = pd.DataFrame(
         [

@@ -110,7 +110,8 @@ def dynamics_figure(
     if not dynamics:
         raise DataError("There are no dynamics to draw.")
     n, n_rows = len(dynamics), min(len(dynamics[0].features), MAX_FEATURES)
-    heights = [1.0, 1.0, 0.25 + (0.16 if bottom == "map" else 0.32) * n_rows]
+    # Arrows need room, however few the features.
+    heights = [1.0, 1.0, 0.25 + (0.16 * n_rows if bottom == "map" else max(0.32 * n_rows, 1.1))]
     width = COLUMN if n == 1 else max(PAGE, 1.75 * n)
     with house_style():
         figure = Figure(figsize=size or (width, 1.2 * sum(heights) + 0.5), layout="constrained")
@@ -175,10 +176,9 @@ def _draw_graph(axes: Axes, entry: Dynamics, shown: list[int]) -> None:
                 (t, row[m]),
                 (later, row[other]),
                 arrowstyle="-|>",
-                mutation_scale=4 + 2 * share,
-                # Bent, so that arrows within a row do not hide each other.
-                connectionstyle=f"arc3,rad={-0.3 if m == other else 0.12}",
-                shrinkA=2,
+                mutation_scale=3.5 + 1.5 * share,
+                connectionstyle=f"arc3,rad={_bend(later - t, m == other)}",
+                shrinkA=0,
                 shrinkB=1 + _NODE / 2 * float(np.sqrt(entry.acquired[later, other])),
                 linewidth=0.4 + 0.5 * share,
                 color=str(round(0.75 - 0.6 * share, 3)),
@@ -187,8 +187,16 @@ def _draw_graph(axes: Axes, entry: Dynamics, shown: list[int]) -> None:
         )
     times, rows = np.nonzero(entry.acquired[:, shown] > 0)
     shares = entry.acquired[times, np.array(shown)[rows]]
-    axes.scatter(times, rows, s=_NODE**2 * shares, color="black", linewidth=0, zorder=3)
+    look: dict[str, Any] = {"color": "black", "edgecolor": "white", "linewidth": 0.4}
+    axes.scatter(times, rows, s=_NODE**2 * shares, zorder=3, **look)
     axes.set_ylim(len(shown) - 0.4, -0.6)
+
+
+def _bend(n_slots: int, within_row: bool) -> float:
+    """Arrows within a row go round the nodes, the next one among them, and beside each other."""
+    if not within_row:
+        return 0.12
+    return -0.6 if n_slots == 1 else -0.35
 
 
 def _arrows(pairs: Sequence[Together]) -> list[Together]:

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from nocta.exact.optimum import accuracy_at
-from nocta.experiments.paper import PaperRow
+from nocta.experiments.paper import PaperRow, paper_results
 from nocta.experiments.summary import (
     cost_range,
     frontiers_by_seed,
@@ -34,14 +34,27 @@ OURS = ("nocta-ensemble", "nocta-contrastive", "nocta-amortized")
 
 def sheets(recipe: Recipe, evidence: Evidence) -> list[Sheet]:
     """What is to be said of a recipe on one data set, most important first."""
-    rows = [row for row in recipe.rows if row.dataset == evidence.dataset]
-    if evidence.setup.source.schema is not None:
-        rows = []
-    first = paper_sheet(evidence, rows) if rows else regime_sheet(evidence)
+    rows, place = printed_rows(recipe, evidence)
+    first = paper_sheet(evidence, rows, place) if rows else regime_sheet(evidence)
     found = [first, difference_sheet(evidence), points_sheet(evidence)]
     if not rows and recipe.rows:
         found.append(printed_sheet(recipe))
     return [sheet for sheet in found if sheet is not None and len(sheet.frame)]
+
+
+def printed_rows(recipe: Recipe, evidence: Evidence) -> tuple[list[PaperRow], str]:
+    """The paper's rows on the data, and where they are printed if that is another table.
+
+    A comparison of methods asked for with other data of the paper has its rows there; an ablation
+    has none.
+    """
+    if evidence.setup.source.schema is not None:
+        return [], ""
+    rows = [row for row in recipe.rows if row.dataset == evidence.dataset]
+    table = paper_results(evidence.dataset)
+    if rows or recipe.knobs or table is None:
+        return rows, ""
+    return list(table.rows), table.place
 
 
 def quality_at(
@@ -63,7 +76,7 @@ def quality_at(
     return *mean_and_error(values), len(values)
 
 
-def paper_sheet(evidence: Evidence, rows: Sequence[PaperRow]) -> Sheet:
+def paper_sheet(evidence: Evidence, rows: Sequence[PaperRow], place: str = "") -> Sheet:
     """Every row of the paper, and ours at the same cost."""
     import pandas as pd
 
@@ -86,7 +99,7 @@ def paper_sheet(evidence: Evidence, rows: Sequence[PaperRow]) -> Sheet:
         lines.append({**line, "seeds": seeds})
     return Sheet(
         "",
-        "The paper's rows, and ours at the same cost",
+        f"The paper's rows{f' ({place})' if place else ''}, and ours at the same cost",
         pd.DataFrame(lines),
         "± after the paper's numbers is as printed; after ours it is one standard error over "
         "seeds. Ours are read between the two operating points around the cost; a dash: no "
