@@ -112,3 +112,22 @@ def test_what_is_read_is_never_replaced(tmp_path: Path, name: str) -> None:
     assert shown.exit_code == 2
     assert "is what is read; choose another --out" in shown.stderr
     assert (tmp_path / name).read_bytes() == before
+
+
+def test_a_folder_is_neither_a_table_nor_a_card(tmp_path: Path) -> None:
+    (tmp_path / "tables").mkdir()
+    found = CliRunner().invoke(app, ["describe", str(tmp_path / "tables")])
+    assert found.exit_code == 2
+    found = CliRunner().invoke(app, ["describe", "pbc-event", "--out", str(tmp_path)])
+    assert found.exit_code == 2
+    assert "is a folder; name a file in it" in found.output
+
+
+def test_a_folder_named_like_nothing_is_told_apart(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "tables").mkdir()
+    monkeypatch.chdir(tmp_path)
+    found = CliRunner().invoke(app, ["describe", "tables"])
+    assert found.exit_code == 2
+    assert "'tables' is a folder without Parquet files" in found.output

@@ -228,6 +228,20 @@ def test_other_data_need_not_say_how_they_are_divided(
     assert status == 0, shown
 
 
+def test_other_data_need_not_show_every_class(
+    fitted_model: Path, small_clinic: Path, tmp_path: Path
+) -> None:
+    table = pd.read_csv(small_clinic).query("stage == 'stable' and years > 0.3")
+    table.to_csv(tmp_path / "stable.csv", index=False)
+    args = ["--out", tmp_path / "r.csv", "--quiet", "--cost-weights", "0.005"]
+    status, shown = invoke("evaluate", fitted_model, tmp_path / "stable.csv", *args)
+    assert status == 0, shown
+    table.assign(stage=None).to_csv(tmp_path / "none.csv", index=False)
+    status, shown = invoke("evaluate", fitted_model, tmp_path / "none.csv", *args)
+    assert status == 2
+    assert "no row has a label, so there is nothing to judge by" in shown
+
+
 def test_test_subjects_are_not_guessed_where_the_split_is_not_told(
     divided_model: Path, small_clinic: Path, tmp_path: Path
 ) -> None:

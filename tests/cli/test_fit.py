@@ -205,3 +205,21 @@ def test_a_class_that_cannot_be_learned_stops_the_fit_before_it_begins(
     assert "validation, class 'decompensated': it occurs" in shown
     assert "but never in the training data" in shown
     assert not (tmp_path / "m").exists()
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (["--fractions", ".7,.3"], "fractions are 0.7, 0.3; expected the sizes of train"),
+        (["--fractions", ".7,.3,.5"], "three numbers above 0 that sum to 1"),
+        (["--seed", "-1"], "Invalid value for '--seed'"),
+        (["-o", "nope=1"], "There is no option 'nope'"),
+    ],
+)
+def test_what_cannot_be_fitted_leaves_no_folder(
+    options: list[str], said: str, small_clinic: Path, tmp_path: Path
+) -> None:
+    status, shown = invoke("fit", small_clinic, "--out", tmp_path / "m", *options, *QUICK)
+    assert status == 2
+    assert said in shown
+    assert not (tmp_path / "m").exists()

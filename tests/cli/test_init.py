@@ -87,6 +87,15 @@ def test_the_table_itself_is_never_replaced(clinic: Path) -> None:
     assert clinic.read_bytes() == before
 
 
+def test_the_folder_of_the_schema_is_made(clinic: Path) -> None:
+    target = clinic.parent / "schemas" / "clinic.toml"
+    assert runner.invoke(app, ["init", str(clinic), "--out", str(target)]).exit_code == 0
+    assert target.is_file()
+    below = runner.invoke(app, ["init", str(clinic), "--out", str(clinic / "schema.toml")])
+    assert below.exit_code == 2
+    assert "is a file; " in below.stderr
+
+
 def test_a_folder_is_not_taken_for_a_missing_file(tmp_path: Path) -> None:
     shown = runner.invoke(app, ["init", str(tmp_path)])
     assert shown.exit_code == 2

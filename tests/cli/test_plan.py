@@ -113,4 +113,5 @@ def test_mistakes_are_reported_with_their_place(fitted_model: Path, tmp_path: Pa
     assert "'high' (line 2" in shown
     assert invoke("plan", tmp_path / "nowhere", PATIENT)[0] == 2
     assert invoke("plan", fitted_model, tmp_path / "nothing.csv")[0] == 2
+    assert "it is a folder. Name one file in it." in invoke("plan", fitted_model, tmp_path)[1]
     assert invoke("plan", fitted_model, PATIENT, "--cost-weight", "-1")[0] == 2

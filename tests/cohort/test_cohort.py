@@ -67,7 +67,9 @@ def test_fractions_must_make_sense(cohort: Cohort, fractions: tuple[float, ...])
 
 
 def test_too_few_subjects_cannot_be_split(cohort: Cohort) -> None:
-    with pytest.raises(DataError, match="2 subjects cannot be cut into 3 parts"):
+    with pytest.raises(
+        DataError, match=r"2 subjects cannot be cut into 3 parts\. Each part needs one"
+    ):
         cohort.subset([0, 1]).split()
 
 

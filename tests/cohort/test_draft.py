@@ -287,3 +287,8 @@ def test_mistakes_of_the_table_are_passed_on(visits: pd.DataFrame) -> None:
     draft = draft_schema(visits.assign(alt=cells))
     assert not draft.readable
     assert "not a number: 'high' (row 0, subject a)" in draft.check
+
+
+def test_a_label_with_one_value_is_told(visits: pd.DataFrame) -> None:
+    doubts = "\n".join(draft_schema(visits.assign(stage="mild")).unsure)
+    assert "'stage' is called so but holds one value only; a label has 2 to 20" in doubts

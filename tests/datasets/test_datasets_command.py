@@ -85,3 +85,14 @@ def test_what_is_missing_is_a_warning_wherever_data_are_read(tmp_path: Path) -> 
     assert (
         f"  warning   {said}" in nocta("datasets", "physionet2012", "--path", str(tmp_path)).stdout
     )
+
+
+def test_a_table_that_is_empty_or_nobody_asked_for_is_explained(tmp_path: Path) -> None:
+    file = tmp_path / "physionet2012.csv"
+    file.write_text("")
+    shown = nocta("datasets", "physionet2012", "--path", str(file))
+    assert shown.exit_code == 2
+    assert "cannot be read as a table" in shown.stderr
+    shown = nocta("datasets", "synthetic", "-o", "n_subjects=0")
+    assert shown.exit_code == 2
+    assert "n_subjects is 0; draw at least one" in shown.stderr

@@ -96,6 +96,18 @@ def keep_inputs(targets: Sequence[Path | None], *inputs: str | Path | None) -> N
                 raise ConfigError(f"'{target}' is what is read; choose another --out.")
 
 
+def refuse_folders(targets: Sequence[Path | None]) -> None:
+    """Refuse to write a file where there is a folder, or below what is a file."""
+    from nocta.exceptions import ConfigError
+
+    for target in targets:
+        if target is not None and target.is_dir():
+            raise ConfigError(f"'{target}' is a folder; name a file in it.")
+        above = () if target is None else [p for p in target.parents if p.is_file()]
+        if above:
+            raise ConfigError(f"'{above[0]}' is a file; '{target}' cannot be written below it.")
+
+
 def table_stem(path: Path) -> str:
     """The file's name without what says it is a table: `clinic.csv.gz` becomes `clinic`."""
     name = path.name
@@ -123,12 +135,18 @@ def data_source(
         split_column: See `DataSource`.
         fractions: See `DataSource`; as typed.
     """
-    from nocta.exceptions import ConfigError
+    from nocta import datasets
+    from nocta.exceptions import ConfigError, DataFileMissing
     from nocta.experiments.setup import DataSource
 
     chosen = parse_data_options(data, options)
     if is_table(data):
         _check_table(data, path)
+    elif Path(data).is_dir() and data not in datasets.names():
+        raise DataFileMissing(
+            f"'{data}' is a folder without Parquet files (names that end in .parquet). Name one "
+            f"table file; `nocta datasets` lists the data sets that are built in."
+        )
     elif schema is not None:
         raise ConfigError(
             f"--schema belongs to a table file; '{data}' names a built-in data set, which has "

@@ -14,6 +14,7 @@ from nocta.cli.data import (
     SchemaOption,
     data_source,
     keep_inputs,
+    refuse_folders,
     say_remarks,
 )
 
@@ -41,6 +42,7 @@ def describe(
         _check_format(figure)
     source = data_source(data, schema, path, data_option)
     keep_inputs((out, figure), data, source.schema)
+    refuse_folders((out, figure))
     report = source.report(0)
     say_remarks((), report.warnings)
     summary = CohortSummary.of(source.load(0), (*report.warnings, *report.remarks))

@@ -16,6 +16,7 @@ from nocta.cli.data import (
     keep_inputs,
     parse_data_options,
     parse_numbers,
+    refuse_folders,
     say_remarks,
 )
 from nocta.cli.model import ModelArgument
@@ -179,9 +180,7 @@ def _check_targets(out: Path, figure: Path | None) -> None:
     from nocta.exceptions import ConfigError
     from nocta.experiments.results import is_results
 
-    for path in (out, figure):
-        if path is not None and path.is_dir():
-            raise ConfigError(f"'{path}' is a folder; name a file in it.")
+    refuse_folders((out, figure))
     if out.exists() and not is_results(out):
         raise ConfigError(f"'{out}' holds no results of nocta; choose another --out.")
     if figure is not None and figure.suffix.lower() not in (".png", ".svg", ".pdf"):

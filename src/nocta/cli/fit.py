@@ -34,7 +34,9 @@ def fit(
     preset: Annotated[
         str, typer.Option("--preset", help="`default` (recommended) or `paper` (as published).")
     ] = "default",
-    seed: Annotated[int, typer.Option("--seed", help="Same seed, same split, same model.")] = 0,
+    seed: Annotated[
+        int, typer.Option("--seed", min=0, help="Same seed, same split, same model.")
+    ] = 0,
     schema: SchemaOption = None,
     path: PathOption = None,
     data_option: DataOptions = None,

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from nocta.cli.data import keep_inputs, table_stem
+from nocta.cli.data import keep_inputs, refuse_folders, table_stem
 
 
 def init(
@@ -47,11 +47,13 @@ def init(
             raise DataFileMissing(f"There is no file '{path}'.")
     target = out or _target(data)
     keep_inputs((target,), data, costs)
+    refuse_folders((target,))
     if target.exists() and not force:
         raise ConfigError(
             f"'{target}' is there already. Add --force to replace it, or --out to write elsewhere."
         )
     draft = draft_schema(data, costs)
+    target.parent.mkdir(parents=True, exist_ok=True)
     target.write_text(draft.text, encoding="utf-8")
     typer.echo(f"Wrote {target}.")
     if draft.unsure:

@@ -236,8 +236,8 @@ def _guess_label(
         return named[0]
     if called := [c for c in columns if c.matches(_LABEL) and c.values]:
         guess.unsure.append(
-            f"label: '{called[0].name}' is called so but holds {len(called[0].values)} different "
-            f"values; a label has 2 to {MOST_CLASSES} classes."
+            f"label: '{called[0].name}' is called so but holds {called[0].values_in_words}; a "
+            f"label has 2 to {MOST_CLASSES} classes."
         )
         return None
     if few:

@@ -39,6 +39,11 @@ class Column:
     def values(self) -> set[str]:
         return {t for t in self.texts if t is not None}
 
+    @property
+    def values_in_words(self) -> str:
+        n = len(self.values)
+        return "one value only" if n == 1 else f"{n} different values"
+
     def matches(self, pattern: str) -> bool:
         return re.fullmatch(pattern, self.name.lower()) is not None
 

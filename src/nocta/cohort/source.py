@@ -99,6 +99,9 @@ def open_source(table: Any, report: Report, text: Collection[str] = ()) -> Sourc
 
 
 def _open_file(path: Path, report: Report, text: Collection[str]) -> Source | None:
+    if path.is_dir():
+        report.add(str(path), "it is a folder.", "Name one file in it.")
+        return None
     if not path.is_file():
         report.add(str(path), "there is no such file.", "Check the path.")
         return None

@@ -29,7 +29,11 @@ def split_subjects(
     _, unit = np.unique(groups, return_inverse=True)
     n_units = int(unit.max()) + 1 if unit.size else 0
     if n_units < sizes.size:
-        raise DataError(f"{n_units} subjects cannot be cut into {sizes.size} parts.")
+        whom = "groups" if n_units < len(groups) else "subjects"
+        raise DataError(
+            f"{n_units} {whom} cannot be cut into {sizes.size} parts. Each part needs one at "
+            f"least, and some tens to learn or tell anything: add {whom} to the data."
+        )
     strata = _strata(labels, unit, n_units)
     remaining = np.arange(n_units)
     parts = []

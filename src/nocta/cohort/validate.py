@@ -44,9 +44,9 @@ def check_columns(
         if len(roles) > 1 and len(kinds) > 1:
             what = " and as ".join(roles)
             report.add(report.schema, f"column '{column}' is used as {what}.", "Use it once.")
-        hint = did_you_mean(column, unused) or did_you_mean(column, present)
+        hint = did_you_mean(column, unused)
         required = not kinds <= set(optional)
-        misspelt = did_you_mean(column, unused) and not kinds <= DIVIDING
+        misspelt = hint and not kinds <= DIVIDING
         if column not in present and (required or misspelt):
             report.add(
                 f"{report.schema}, {roles[0]}",

@@ -133,7 +133,13 @@ def read_table(file: Path, sets: Sequence[str], log: LoadLog) -> pd.DataFrame:
     """The ready-made table: one row per stay and slot, the columns of `read_raw`."""
     import pandas as pd
 
-    rows = pd.read_parquet(file) if file.suffix == ".parquet" else pd.read_csv(file)
+    try:
+        rows = pd.read_parquet(file) if file.suffix == ".parquet" else pd.read_csv(file)
+    except (ValueError, OSError, EOFError) as error:
+        raise DataError(
+            f"'{file}' cannot be read as a table: {error}. Get it again, or name the folder with "
+            f"set-a/ instead."
+        ) from error
     needed = ["subject", "set", "visit", *CONTEXT, *(m.name for m in MEASUREMENTS)]
     absent = [c for c in [*needed, *LABEL_COLUMN.values()] if c not in rows.columns]
     if absent:

@@ -13,6 +13,7 @@ from nocta.cohort.cohort import Cohort
 from nocta.datasets._card import Card, Measurement, make_catalog
 from nocta.datasets._registry import Dataset
 from nocta.datasets._report import LoadLog
+from nocta.exceptions import ConfigError
 
 N_TIMES = 10
 N_STARTS = 3
@@ -65,6 +66,8 @@ def load(n_subjects: int = 8000, seed: int = 0) -> Cohort:
 
 
 def _load(log: LoadLog, *, n_subjects: int = 8000, seed: int = 0) -> Cohort:
+    if n_subjects < 1:
+        raise ConfigError(f"n_subjects is {n_subjects}; draw at least one.")
     log.read(f"a random stream (seed {seed})")
     return load(n_subjects, seed)
 

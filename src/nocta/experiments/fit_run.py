@@ -121,6 +121,12 @@ def fit_to_folder(
     """
     cohort, train, val, test = request.parts()
     check_parts(train, val)
+    given = request.options or {}
+    options = (
+        read_options(DefaultOptions, given)
+        if request.preset == "default"
+        else read_options(PaperOptions, given)
+    )
     signature = plain({**asdict(request), "data_hash": data_fingerprint(cohort)})
     done = _open(out, signature, resume=resume, force=force)
     if done is not None:
@@ -135,13 +141,6 @@ def fit_to_folder(
     if not request.source.is_drawn:  # there, rare classes are part of the task
         for warning in class_warnings([(request.seed, (train, val, test))]):
             say(f"Warning: {warning}")
-
-    given = request.options or {}
-    options = (
-        read_options(DefaultOptions, given)
-        if request.preset == "default"
-        else read_options(PaperOptions, given)
-    )
 
     def new_predictor() -> CrossFittedPredictor:
         return fit_predictor(

@@ -12,7 +12,7 @@ from nocta.cohort.table import read_table
 from nocta.cohort.validate import DIVIDING
 from nocta.evaluation.audit import AuditReport, audit
 from nocta.evaluation.rollout import Availability
-from nocta.exceptions import ConfigError
+from nocta.exceptions import ConfigError, DataError
 from nocta.experiments.audits import MAX_CUTS
 from nocta.experiments.setup import DataSource, data_fingerprint
 from nocta.model import NOCTA
@@ -80,8 +80,11 @@ def subjects_to_judge(
     )
     if table:
         how = model.schema_ if schema is None else schema
-        reading = read_table(Path(data), how, optional=DIVIDING)
+        # Of other data not every class and visit need be there.
+        reading = read_table(Path(data), how, part=True, optional=DIVIDING)
         cohort, said = reading.cohort, {"remarks": reading.notes}
+        if not cohort.labelled.any():
+            raise DataError(f"'{data}': no row has a label, so there is nothing to judge by.")
     else:
         cohort, report = source.load(request["seed"]), source.report(request["seed"])
         said = {"remarks": report.remarks, "warnings": report.warnings}

@@ -69,6 +69,12 @@ class DataSource:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "data_options", _as_json(self.data_options))
+        sizes = self.fractions
+        if sizes is not None and (len(sizes) != 3 or min(sizes) <= 0 or abs(sum(sizes) - 1) > 1e-6):
+            raise ConfigError(
+                f"fractions are {', '.join(f'{size:g}' for size in sizes)}; expected the sizes of "
+                f"train, validation and test, three numbers above 0 that sum to 1: 0.7,0.15,0.15."
+            )
 
     @property
     def is_drawn(self) -> bool:
