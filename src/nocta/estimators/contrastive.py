@@ -24,8 +24,7 @@ from nocta.exceptions import ConfigError
 from nocta.objective import LossReduction, PlanningLoss
 from nocta.plans.tree import PlanTree
 from nocta.policies.base import Observation
-from nocta.predictors.gru import combine, state_half
-from nocta.predictors.recurrent import RecurrentPredictor
+from nocta.predictors.walking import AdditiveNet, WalkingNet
 
 #: Numbers held at once for one slot of voters' states; bounds memory.
 _UNITS = 1 << 24
@@ -39,7 +38,15 @@ class VotingState(NamedTuple):
 
     neighbors: Neighbors
     voters: dict[int, Tensor]  # positions among all n * K voters, by fold
-    hidden: dict[int, Tensor]  # (voters of the fold, prefixes, hidden)
+    hidden: dict[int, Tensor | PendingStates]  # (voters of the fold, prefixes, hidden)
+
+
+class PendingStates(NamedTuple):
+    """States of prefixes that are computed when one of them is continued, and only for that one."""
+
+    before: Tensor  # (voters, q, hidden): of what each prefix continues
+    time: int
+    subsets: Tensor  # (s, M): by what; prefix i continues i // s by subset i % s
 
 
 class ContrastiveEstimator(SequentialEstimator):
@@ -85,7 +92,7 @@ class ContrastiveEstimator(SequentialEstimator):
                 out[row] = neighbors.weight[row] @ losses[own]
         return out
 
-    # -- plans grown slot by slot, recurrent predictor ----------------------------
+    # -- plans grown slot by slot ---------------------------------------------
 
     @torch.no_grad()
     def start(self, observation: Observation) -> VotingState:
@@ -94,14 +101,16 @@ class ContrastiveEstimator(SequentialEstimator):
         neighbors = self.bank.nearest(observation)
         time, k = int(observation.time[0]), neighbors.subjects.shape[1]
         flat = neighbors.subjects.reshape(-1).numpy()
-        voters, hidden = self._by_fold(flat), {}
+        voters = self._by_fold(flat)
+        hidden: dict[int, Tensor | PendingStates] = {}
         for fold, rows in voters.items():
-            predictor = self._predictor(fold)
-            hidden[fold] = torch.zeros(len(rows), 1, predictor.hidden)
+            net = self._net(fold)
+            known = torch.zeros(len(rows), 1, net.state_width)
             if time >= 0:
                 asked = observation.history.requested[rows.numpy() // k]
                 inputs = self.targets.data[fold].inputs(flat[rows.numpy()], asked)
-                hidden[fold][:, 0] = predictor.net_.states(inputs[:, : time + 1])[:, -1]
+                known[:, 0] = net.walk(inputs[:, : time + 1])[:, -1]
+            hidden[fold] = known
         return VotingState(neighbors, voters, hidden)
 
     @torch.no_grad()
@@ -110,33 +119,57 @@ class ContrastiveEstimator(SequentialEstimator):
     ) -> tuple[VotingState, Tensor]:
         subjects, weight, _ = state.neighbors
         (n, q), k, s = parents.shape, subjects.shape[1], len(subsets)
-        losses, hidden = torch.empty(n * k, q * s), {}
+        losses = torch.empty(n * k, q * s)
+        hidden: dict[int, Tensor | PendingStates] = {}
         for fold, rows in state.voters.items():
-            width = state.hidden[fold].shape[2]
-            chosen = parents[rows // k][..., None].expand(-1, -1, width)
-            known = state.hidden[fold].gather(1, chosen)
-            voters, some = subjects.reshape(-1)[rows], max(1, _UNITS // (q * s * width))
+            voters, chosen = subjects.reshape(-1)[rows], parents[rows // k]
+            known = self._states_of(fold, voters, state.hidden[fold], chosen)
+            some = max(1, _UNITS // (q * s * known.shape[2]))
             parts = [
                 self._continue(fold, *part, subsets, time)
                 for part in zip(torch.split(voters, some), torch.split(known, some), strict=True)
             ]
-            hidden[fold] = torch.cat([part for part, _ in parts]).flatten(1, 2)
+            after = [own for own, _ in parts if own is not None]
+            hidden[fold] = (
+                torch.cat(after).flatten(1, 2) if after else PendingStates(known, time, subsets)
+            )
             losses[rows] = torch.cat([loss for _, loss in parts]).flatten(1)
         vote = weight[:, None] @ losses.view(n, k, q * s)
         return VotingState(state.neighbors, state.voters, hidden), vote.view(n, q, s)
 
+    def _states_of(
+        self, fold: int, voters: Tensor, states: Tensor | PendingStates, chosen: Tensor
+    ) -> Tensor:
+        """States `(v, q, h)` of the chosen prefixes `(v, q)`."""
+        if isinstance(states, Tensor):
+            return states.gather(1, chosen[..., None].expand(-1, -1, states.shape[2]))
+        before, time, subsets = states
+        q = (chosen // len(subsets))[..., None].expand(-1, -1, before.shape[2])
+        data = self.targets.data[fold]
+        shown = subsets.float()[:, data.owner][chosen % len(subsets)]
+        slots = data.slots[voters, time][:, None] * shown
+        frame = data.frame[voters, time][:, None].expand(*slots.shape[:2], -1)
+        return self._net(fold).extend(before.gather(1, q), torch.cat([slots, frame], dim=-1))
+
     def _continue(
         self, fold: int, voters: Tensor, known: Tensor, subsets: Tensor, time: int
-    ) -> tuple[Tensor, Tensor]:
-        """Predictor states `(v, q, s, h)` and losses `(v, q, s)` of `v` voters one slot further."""
-        predictor, data = self._predictor(fold), self.targets.data[fold]
-        net = predictor.net_
-        slots = data.slots[voters, time][:, None] * subsets.float()[:, data.owner]
-        frame = data.frame[voters, time][:, None].expand(-1, len(subsets), -1)
-        from_input = net.input_half(torch.cat([slots, frame], dim=-1))[:, None]
-        from_state = state_half(net.cell, known)[:, :, None]
-        hidden = combine(from_input, from_state, known[:, :, None])
-        log_proba = F.log_softmax(net.head(hidden) / predictor.temperature_, dim=-1)
+    ) -> tuple[Tensor | None, Tensor]:
+        """Losses `(v, q, s)` of `v` voters one slot further.
+
+        Before them the predictor's states `(v, q, s, h)`, where they had to be computed.
+        """
+        net, data = self._net(fold), self.targets.data[fold]
+        slots, frame = data.slots[voters, time], data.frame[voters, time]
+        hidden = None
+        if isinstance(net, AdditiveNet):
+            logits = net.read_subsets(known, slots[:, None], frame[:, None], subsets)
+        else:
+            shown = slots[:, None] * subsets.float()[:, data.owner]
+            rest = frame[:, None].expand(-1, len(subsets), -1)
+            inputs = torch.cat([shown, rest], dim=-1)
+            hidden = net.extend(known[:, :, None], inputs[:, None])
+            logits = net.read(hidden)
+        log_proba = F.log_softmax(logits / self.targets.predictors[fold].temperature_, dim=-1)
         labels = data.labels[voters, time][:, None, None]
         soft = self.targets.soft_labels
         soft = None if soft is None else soft[voters, time][:, None, None]
@@ -147,11 +180,11 @@ class ContrastiveEstimator(SequentialEstimator):
         folds = self.targets.fold[subjects]
         return {int(f): torch.from_numpy(np.flatnonzero(folds == f)) for f in np.unique(folds)}
 
-    def _predictor(self, fold: int) -> RecurrentPredictor:
-        predictor = self.targets.predictors[fold]
-        if not isinstance(predictor, RecurrentPredictor):
+    def _net(self, fold: int) -> WalkingNet:
+        net = self.targets.predictors[fold].net_
+        if not isinstance(net, WalkingNet):
             raise ConfigError(
-                "Growing plans slot by slot needs the recurrent predictor; use a sample search "
-                "with this one."
+                "Growing plans slot by slot needs a predictor that goes slot by slot; use a "
+                "sample search with this one."
             )
-        return predictor
+        return net

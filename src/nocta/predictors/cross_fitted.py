@@ -10,13 +10,17 @@ from numpy.typing import NDArray
 
 from nocta.cohort.history import History
 from nocta.predictors.base import Predictor
+from nocta.predictors.mixed import MixedPredictor
 from nocta.predictors.mlp import MLPPredictor
 from nocta.predictors.neural import NeuralPredictor, arrays_under
 from nocta.predictors.recurrent import RecurrentPredictor
+from nocta.predictors.summary import SummaryPredictor
 
 KINDS: dict[str, type[NeuralPredictor]] = {
     "recurrent": RecurrentPredictor,
     "mlp": MLPPredictor,
+    "summary": SummaryPredictor,
+    "mixed": MixedPredictor,
 }
 
 

@@ -1,12 +1,13 @@
 """The predictor of a cohort without choosing sizes: capacity follows the data.
 
 A first network is fitted. Where it does worse on validation than on its own training subjects it
-has learned them by heart: then it is held against one with dropout, the better is fitted once per
-fold, and each training subject's losses come from a network that never saw it. The same is done
-where much loss is left with everything known: labels are noisy then, and a network that judges
-itself takes noise it has learned for knowledge, even if validation happens to be easier than
-training. With few subjects validation is a matter of luck, so the careful way is taken unless the
-other is far ahead.
+has learned them by heart: then it is held against one with dropout and against a linear model over
+summaries of the past, the best is fitted once per fold, and each training subject's losses come
+from a predictor that never saw it. The same is done where much loss is left with everything known:
+labels are noisy then, and a network that judges itself takes noise it has learned for knowledge,
+even if validation happens to be easier than training. With few subjects validation is a matter of
+luck, so the simplest is taken unless another is far ahead; with more, the mean of network and
+linear model where it is better.
 """
 
 from __future__ import annotations
@@ -24,15 +25,18 @@ from nocta.exceptions import DataError
 from nocta.plans.sample import random_requests
 from nocta.predictors.cross_fitted import CrossFittedPredictor
 from nocta.predictors.encoding import EncodedCohort
+from nocta.predictors.mixed import MixedPredictor
 from nocta.predictors.mlp import MLPPredictor
 from nocta.predictors.neural import ClassWeight, NeuralPredictor, cross_entropy
 from nocta.predictors.recurrent import RecurrentPredictor
+from nocta.predictors.summary import SummaryPredictor
 from nocta.predictors.training import TrainingConfig
 
 Preset = Literal["default", "paper"]
 #: Validation loss above this multiple of the training loss counts as learning by heart.
 OVERFIT = 1.02
-#: With few subjects, a network without dropout must have at most this multiple of the loss.
+#: With few subjects, what has more freedom must have at most this multiple of the loss: a network
+#: against a linear model, one without dropout against one with.
 CLEARLY_BETTER = 0.9
 #: More loss than this share of what it is with nothing known counts as noise, where everything is.
 NOISY = 0.25
@@ -89,15 +93,33 @@ def fit_predictor(
     by_heart = by_heart or (len(train) < _MANY and share_left(first, val) > NOISY)
     if quick or not (by_heart or small):
         return CrossFittedPredictor([first], nobody, expected)
-    careful = _candidate(train, first.hidden, 0.4 if small else 0.3, seed)
-    careful.class_weight = class_weight
-    careful.fit(train, val, progress=progress)
-    to_beat = random_mask_loss(careful, val) * (CLEARLY_BETTER if small else 1.0)
-    best = first if random_mask_loss(first, val) < to_beat else careful
+    best = _most_careful(first, train, val, small, progress)
     if best is first and not by_heart:
         return CrossFittedPredictor([first], nobody, expected)
     members, fold = _cross_fit(best, train, val, seed, progress)
     return CrossFittedPredictor(members, fold, expected)
+
+
+def _most_careful(
+    first: RecurrentPredictor, train: Cohort, val: Cohort, small: bool, progress: bool
+) -> NeuralPredictor:
+    """The first network, one with dropout, a linear model, or a mean: as validation says.
+
+    With few subjects validation says little, so what has more freedom must be clearly better.
+    """
+    careful = _candidate(train, first.hidden, 0.4 if small else 0.3, first.seed)
+    careful.class_weight = first.class_weight
+    careful.fit(train, val, progress=progress)
+    linear = SummaryPredictor(class_weight=first.class_weight, seed=first.seed).fit(train, val)
+    lead = CLEARLY_BETTER if small else 1.0
+    network = first
+    if random_mask_loss(first, val) >= lead * random_mask_loss(careful, val):
+        network = careful
+    if small:
+        ahead = random_mask_loss(network, val) < lead * random_mask_loss(linear, val)
+        return network if ahead else linear
+    both = MixedPredictor.of(network, linear, val)
+    return both if random_mask_loss(both, val) < random_mask_loss(network, val) else network
 
 
 def random_mask_loss(predictor: NeuralPredictor, cohort: Cohort, seed: int = 7) -> float:
@@ -140,7 +162,7 @@ def _candidate(train: Cohort, hidden: int, dropout: float, seed: int) -> Recurre
 
 
 def _cross_fit(
-    model: RecurrentPredictor, train: Cohort, val: Cohort, seed: int, progress: bool
+    model: NeuralPredictor, train: Cohort, val: Cohort, seed: int, progress: bool
 ) -> tuple[tuple[NeuralPredictor, ...], NDArray[np.int64]]:
     groups = np.arange(len(train)) if train.groups is None else train.groups
     n_folds = min(5 if len(train) < _SMALL else 3, np.unique(groups).size)
@@ -154,6 +176,6 @@ def _cross_fit(
     for f, (rest, held_out) in enumerate(splitter.split(top, top, groups)):
         fold[held_out] = f
         options = model.get_params(deep=False) | {"seed": seed + 101 * (f + 1)}
-        member = RecurrentPredictor(**options)
+        member = type(model)(**options)
         members.append(member.fit(train.subset(rest), val, progress=progress))
     return tuple(members), fold

@@ -97,7 +97,7 @@ class NeuralPredictor(BaseEstimator, Predictor):  # type: ignore[misc]
             return cross_entropy(logits, data.labels[torch.as_tensor(index)], weight)
 
         def validation_loss() -> float:
-            return float(cross_entropy(self._logits(val_inputs), val_labels, weight))
+            return self._validation_loss(val_inputs, val_labels, weight)
 
         self.log_ = train(
             self.net_,
@@ -110,10 +110,17 @@ class NeuralPredictor(BaseEstimator, Predictor):  # type: ignore[misc]
             progress=progress,
             on_epoch=on_epoch,
         )
+        self._calibrate(val_inputs, val_labels)
+
+    @torch.no_grad()
+    def _validation_loss(self, inputs: Tensor, labels: Tensor, weight: Tensor | None) -> float:
+        return float(cross_entropy(self._logits(inputs), labels, weight))
+
+    @torch.no_grad()
+    def _calibrate(self, inputs: Tensor, labels: Tensor) -> None:
         self.temperature_ = 1.0
         if self.calibrate:
-            with torch.no_grad():
-                self.temperature_ = _fit_temperature(self._logits(val_inputs), val_labels)
+            self.temperature_ = _fit_temperature(self._logits(inputs), labels)
 
     def _validation_set(
         self, cohort: Cohort, open_slots: NDArray[np.bool_]
@@ -173,7 +180,8 @@ class NeuralPredictor(BaseEstimator, Predictor):  # type: ignore[misc]
     def from_state(cls, config: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Self:
         """Inverse of `state`."""
         options = {k: v for k, v in config.items() if k not in ("kind", "fitted")}
-        options["training"] = TrainingConfig(**options["training"])
+        if "training" in options:
+            options["training"] = TrainingConfig(**options["training"])
         out = cls(**options)
         fitted = config["fitted"]
         out.n_classes_, out.n_times_ = fitted["n_classes"], fitted["n_times"]

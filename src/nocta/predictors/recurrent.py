@@ -9,7 +9,7 @@ from __future__ import annotations
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from nocta.predictors.gru import input_half
+from nocta.predictors.gru import combine, input_half, state_half
 from nocta.predictors.neural import ClassWeight, NeuralPredictor
 from nocta.predictors.training import TrainingConfig
 
@@ -38,6 +38,21 @@ class RecurrentNet(nn.Module):
     def input_half(self, inputs: Tensor) -> Tensor:
         """What the recurrent unit makes of one slot's inputs, `(..., 3 * hidden)`."""
         return input_half(self.cell, F.relu(self.embed(inputs)))
+
+    # What every network that predicts slot by slot offers (`nocta.predictors.walking`).
+
+    @property
+    def state_width(self) -> int:
+        return self.cell.hidden_size
+
+    def walk(self, inputs: Tensor) -> Tensor:
+        return self.states(inputs)
+
+    def extend(self, state: Tensor, inputs: Tensor) -> Tensor:
+        return combine(self.input_half(inputs), state_half(self.cell, state), state)
+
+    def read(self, state: Tensor) -> Tensor:
+        return self.head(state)  # type: ignore[no-any-return]
 
 
 class RecurrentPredictor(NeuralPredictor):

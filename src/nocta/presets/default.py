@@ -41,6 +41,7 @@ from nocta.policies.planner import PlanningPolicy, Search
 from nocta.predictors.cross_fitted import CrossFittedPredictor
 from nocta.predictors.fitting import fit_predictor
 from nocta.predictors.training import TrainingConfig
+from nocta.predictors.walking import AdditiveNet
 from nocta.presets.amortized_recipe import (
     HINDSIGHT,
     INDIVIDUAL_SHARES,
@@ -100,8 +101,13 @@ class DefaultPlanner(Planner):
 
     @property
     def chunk(self) -> int:  # type: ignore[override]
-        """Retrieval holds every neighbour's state, so few subjects at a time stay in cache."""
-        return 256 if self.contrastive is None else 4
+        """Retrieval holds every neighbour's state, so few subjects at a time stay in cache.
+
+        Where features add up, it holds the states of prefixes only.
+        """
+        if self.contrastive is None:
+            return 256
+        return 32 if isinstance(self.predictor.members[0].net_, AdditiveNet) else 4
 
     @property
     def width(self) -> int:

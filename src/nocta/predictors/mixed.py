@@ -1,0 +1,155 @@
+"""A network and a linear model that predict together: the mean of their probabilities.
+
+The two err in different ways. A network finds what only shows in combination; a linear model over
+summaries of the past is not led astray by a few subjects. Where labels are noisy their mean is
+better than either (`nocta.predictors.fitting` looks).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any, Self, cast
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from nocta.cohort.cohort import Cohort
+from nocta.predictors.neural import ClassWeight, NeuralPredictor, Requests
+from nocta.predictors.recurrent import RecurrentPredictor
+from nocta.predictors.summary import SummaryPredictor
+from nocta.predictors.training import TrainingConfig, TrainingLog
+from nocta.predictors.walking import WalkingNet
+
+
+class MixedNet(nn.Module):
+    """Several causal networks; the output is the logarithm of their mean probability.
+
+    Args:
+        members: Networks over the same inputs; all are `WalkingNet`.
+        temperatures: By which the outputs of each are divided first.
+    """
+
+    def __init__(self, members: Sequence[nn.Module], temperatures: Sequence[float]) -> None:
+        super().__init__()
+        self.members = nn.ModuleList(members)
+        self.register_buffer("temperatures", torch.tensor(list(temperatures)))
+
+    def forward(self, inputs: Tensor) -> Tensor:
+        """Log-probabilities at every slot, `(n, L, C)`."""
+        return self._mean([member(inputs) for member in self.members])
+
+    def states(self, inputs: Tensor) -> Tensor:
+        """What all members hold after every slot, side by side."""
+        walked = [member.states(inputs) for member in self.members]  # type: ignore[operator]
+        return torch.cat(walked, dim=-1)
+
+    @property
+    def state_width(self) -> int:
+        return sum(member.state_width for member in self._walkers)
+
+    def walk(self, inputs: Tensor) -> Tensor:
+        return torch.cat([member.walk(inputs) for member in self._walkers], dim=-1)
+
+    def extend(self, state: Tensor, inputs: Tensor) -> Tensor:
+        pieces = zip(self._walkers, self._own(state), strict=True)
+        return torch.cat([member.extend(own, inputs) for member, own in pieces], dim=-1)
+
+    def read(self, state: Tensor) -> Tensor:
+        pieces = zip(self._walkers, self._own(state), strict=True)
+        return self._mean([member.read(own) for member, own in pieces])
+
+    @property
+    def _walkers(self) -> list[WalkingNet]:
+        return cast("list[WalkingNet]", list(self.members))
+
+    def _own(self, state: Tensor) -> tuple[Tensor, ...]:
+        widths = [member.state_width for member in self._walkers]
+        return tuple(torch.split(state, widths, dim=-1))
+
+    def _mean(self, logits: Sequence[Tensor]) -> Tensor:
+        heat = self.temperatures.tolist()  # type: ignore[operator]
+        each = [F.log_softmax(out / t, dim=-1) for out, t in zip(logits, heat, strict=True)]
+        return torch.stack(each).logsumexp(dim=0) - math.log(len(each))
+
+
+class MixedPredictor(NeuralPredictor):
+    """A recurrent network and a linear model over summaries, in equal shares.
+
+    Args:
+        hidden: Units of the recurrent network.
+        dropout: Of the recurrent network.
+        training: Of the recurrent network.
+        class_weight: `"balanced"` counters rare classes; it distorts probabilities.
+        calibrate: Fit temperatures on validation, of each and of the mean.
+        seed: Same seed, same predictor.
+    """
+
+    kind = "mixed"
+    net_: MixedNet
+
+    def __init__(
+        self,
+        hidden: int = 64,
+        dropout: float = 0.0,
+        training: TrainingConfig = TrainingConfig(),  # noqa: B008 - frozen
+        class_weight: ClassWeight = None,
+        calibrate: bool = True,
+        seed: int = 0,
+    ) -> None:
+        self.hidden = hidden
+        self.dropout = dropout
+        self.training = training
+        self.class_weight = class_weight
+        self.calibrate = calibrate
+        self.seed = seed
+
+    @classmethod
+    def of(cls, network: RecurrentPredictor, linear: SummaryPredictor, val_cohort: Cohort) -> Self:
+        """Of two predictors that were fitted on the same subjects; calibrated on validation."""
+        out = cls(**network.get_params(deep=False))
+        out.encoder_, out.log_ = network.encoder_, network.log_
+        out.n_classes_, out.n_times_ = network.n_classes_, network.n_times_
+        out._mix(network, linear)
+        open_slots = val_cohort.catalog.open_slots
+        out._calibrate(*out._validation_set(val_cohort, open_slots))
+        return out
+
+    def build_net(self, width: int, n_classes: int, n_times: int) -> nn.Module:
+        parts = (self._network(), self._linear())
+        for part in parts:
+            part.encoder_ = self.encoder_
+        return MixedNet([part.build_net(width, n_classes, n_times) for part in parts], [1.0, 1.0])
+
+    def _network(self) -> RecurrentPredictor:
+        return RecurrentPredictor(**self.get_params(deep=False))
+
+    def _linear(self) -> SummaryPredictor:
+        return SummaryPredictor(
+            class_weight=self.class_weight, calibrate=self.calibrate, seed=self.seed
+        )
+
+    def _mix(self, network: RecurrentPredictor, linear: SummaryPredictor) -> None:
+        heat = [network.temperature_, linear.temperature_]
+        self.net_ = MixedNet([network.net_, linear.net_], heat)
+        self.net_.eval()
+
+    def _train(
+        self,
+        train_cohort: Cohort,
+        val_cohort: Cohort,
+        requests: Requests | None,
+        rng: np.random.Generator,
+        progress: bool,
+        on_epoch: Callable[[int, float], None] | None,
+    ) -> None:
+        network, linear = self._network(), self._linear()
+        options: dict[str, Any] = {"requests": requests, "progress": progress}
+        network.fit(train_cohort, val_cohort, **options, on_epoch=on_epoch)
+        linear.fit(train_cohort, val_cohort, **options)
+        self._mix(network, linear)
+        self.log_: TrainingLog = network.log_
+        open_slots = train_cohort.catalog.open_slots
+        self._calibrate(*self._validation_set(val_cohort, open_slots))

@@ -1,0 +1,257 @@
+"""A linear predictor over summaries of the past, for cohorts that are too small for a network.
+
+What has been acquired of each column by slot `k` is summed up: the last value and how long ago it
+was, the mean so far, the change since the first value, whether there is any. A multinomial
+logistic regression on these, fitted under random masks, has few enough weights for a few hundred
+subjects, where a recurrent network first has to learn what to remember.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from sklearn.linear_model import LogisticRegression
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from nocta.cohort.cohort import Cohort
+from nocta.plans.sample import random_requests
+from nocta.predictors.encoding import EncodedCohort, InputEncoder
+from nocta.predictors.neural import ClassWeight, NeuralPredictor, Requests
+from nocta.predictors.training import TrainingConfig, TrainingLog
+
+#: Strengths of the weights' prior that validation chooses from, the strongest first.
+INVERSE_PENALTIES = (0.003, 0.01, 0.03, 0.1, 0.3, 1.0)
+#: Random masks per training subject, at least, so that there are about so many rows.
+_MASKS, _ROWS = 4, 20_000
+#: Steps of the optimiser, at most.
+_MAX_STEPS = 200
+#: Log-odds by which a class that was never seen stays behind the rarest one.
+_UNSEEN = 3.0
+
+
+class SummaryNet(nn.Module):
+    """Summaries of the past, standardised, and one linear layer.
+
+    A state holds what has to be remembered to go on: per column the last and first value, sum,
+    count and age of the last value; then what is true of the present slot alone.
+
+    Args:
+        encoder: Fitted; says which input belongs to which column.
+        n_outputs: Outputs at every slot.
+    """
+
+    column: Tensor
+    owner: Tensor
+    centre: Tensor
+    scale: Tensor
+
+    def __init__(self, encoder: InputEncoder, n_outputs: int) -> None:
+        super().__init__()
+        self.n_columns, self.n_levels = encoder.n_value_columns, len(encoder.level_column_)
+        self.n_features, self.n_times = encoder.n_features_, encoder.n_times_
+        self.frame_width = encoder.width - encoder.slot_width
+        # A channel is a column's value, or the indicator of one of its levels.
+        column = np.concatenate([np.arange(self.n_columns), encoder.level_column_])
+        self.register_buffer("column", torch.from_numpy(column))
+        owner = encoder.slot_owner_[column]
+        each = [owner, owner, owner, *[owner[: self.n_columns]] * 3, np.arange(self.n_features)]
+        self.register_buffer("owner", torch.from_numpy(np.concatenate(each)))
+        width = len(self.owner) + self.frame_width
+        self.register_buffer("centre", torch.zeros(width))
+        self.register_buffer("scale", torch.ones(width))
+        self.head = nn.Linear(width, n_outputs)
+
+    @property
+    def state_width(self) -> int:
+        """Length of a state."""
+        return 3 * len(self.column) + 2 * self.n_columns + self.n_features + self.frame_width
+
+    def extend(self, state: Tensor, inputs: Tensor) -> Tensor:
+        """States after one more slot; the leading axes of both broadcast.
+
+        Args:
+            state: `(..., state_width)` after the slot before.
+            inputs: `(..., width)` of the slot.
+        """
+        channels, known, present = self._split(inputs)
+        last, first, total, count, age, _ = self._parts(state)
+        seen = known[..., self.column]
+        fresh = (count == 0)[..., self.column]
+        parts = [
+            seen * channels + (1 - seen) * last,
+            torch.where(fresh, seen * channels, first),
+            total + seen * channels,
+            count + known,
+            torch.where(known > 0, 0.0, age + (count > 0)),
+        ]
+        shape = parts[0].shape[:-1]
+        return torch.cat([p.expand(*shape, p.shape[-1]) for p in (*parts, present)], dim=-1)
+
+    def walk(self, inputs: Tensor) -> Tensor:
+        """States after every slot, `(n, L, width)` to `(n, L, state_width)`."""
+        channels, known, present = self._split(inputs)
+        slot = torch.arange(inputs.shape[1])[None, :, None]
+        count = known.cumsum(dim=1)
+        latest = torch.where(known > 0, slot, -1).cummax(dim=1).values
+        earliest = torch.where(known > 0, slot, len(slot[0])).cummin(dim=1).values
+        ever = (count > 0)[..., self.column]
+        newest = channels.gather(1, latest.clamp(min=0)[..., self.column])
+        oldest = channels.gather(1, earliest.clamp(max=len(slot[0]) - 1)[..., self.column])
+        age = torch.where(count > 0, slot - latest, 0).float()
+        total = (channels * known[..., self.column]).cumsum(dim=1)
+        return torch.cat([newest * ever, oldest * ever, total, count, age, present], dim=-1)
+
+    def summaries(self, state: Tensor) -> Tensor:
+        """What the linear layer sees of a state, before it is standardised."""
+        last, first, total, count, age, present = self._parts(state)
+        ever = count.clamp(max=1)
+        mean = total / count.clamp(min=1)[..., self.column]
+        # How much of the value is still of today.
+        current = last[..., : self.n_columns] / (1 + age)
+        parts = [last, mean, last - first, ever, age / self.n_times, current, present]
+        return torch.cat(parts, dim=-1)
+
+    def states(self, inputs: Tensor) -> Tensor:
+        """Standardised summaries after every slot, `(n, L, width of the linear layer)`."""
+        return (self.summaries(self.walk(inputs)) - self.centre) / self.scale
+
+    def read(self, state: Tensor) -> Tensor:
+        """Outputs at the slot that a state has reached."""
+        return self.head((self.summaries(state) - self.centre) / self.scale)  # type: ignore[no-any-return]
+
+    def read_subsets(self, state: Tensor, slots: Tensor, frame: Tensor, subsets: Tensor) -> Tensor:
+        """Outputs if some of a slot's features were acquired, for every subset `(..., s, C)`.
+
+        Every summary belongs to one feature and the outputs are linear in them, so what a feature
+        adds is computed once and a subset costs additions.
+
+        Args:
+            state: `(..., state_width)` after the slot before.
+            slots: `(..., slot_width)` inputs of the slot if everything were acquired.
+            frame: `(..., frame)` the rest of the inputs.
+            subsets: `(s, M)` booleans.
+        """
+        after = [self.extend(state, torch.cat([x, frame], -1)) for x in (slots, 0 * slots)]
+        known, unknown = ((self.summaries(x) - self.centre) / self.scale for x in after)
+        # One column per feature and class.
+        n = len(self.owner)
+        mine = F.one_hot(self.owner, self.n_features).float()[:, :, None]
+        by_feature = (mine * self.head.weight[:, :n].T[:, None]).flatten(1)
+        added = (known - unknown)[..., :n] @ by_feature
+        added = added.view(*added.shape[:-1], self.n_features, -1)
+        return self.head(unknown)[..., None, :] + subsets.float() @ added  # type: ignore[no-any-return]
+
+    def forward(self, inputs: Tensor) -> Tensor:
+        """Outputs at every slot, `(n, L, n_outputs)`."""
+        return self.head(self.states(inputs))  # type: ignore[no-any-return]
+
+    def _split(self, inputs: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """Values and levels, which columns are known, and what is true of the slot alone."""
+        sizes = [self.n_columns, self.n_columns, self.n_levels]
+        sizes.append(inputs.shape[-1] - sum(sizes))
+        values, known, levels, present = torch.split(inputs, sizes, dim=-1)
+        return torch.cat([values, levels], dim=-1), known, present
+
+    def _parts(self, state: Tensor) -> tuple[Tensor, ...]:
+        n = len(self.column)
+        sizes = [n, n, n, self.n_columns, self.n_columns]
+        return tuple(torch.split(state, [*sizes, state.shape[-1] - sum(sizes)], dim=-1))
+
+
+class SummaryPredictor(NeuralPredictor):
+    """Logistic regression on summaries of what was acquired.
+
+    Args:
+        inverse_penalties: Strengths of the prior to choose from on validation (`C` of
+            scikit-learn, where every training subject counts once).
+        class_weight: `"balanced"` counters rare classes; it distorts probabilities.
+        calibrate: Fit a temperature on validation.
+        seed: Same seed, same predictor.
+    """
+
+    kind = "summary"
+    net_: SummaryNet
+    training = TrainingConfig(epochs=1)  # nothing is trained in epochs
+
+    def __init__(
+        self,
+        inverse_penalties: tuple[float, ...] = INVERSE_PENALTIES,
+        class_weight: ClassWeight = None,
+        calibrate: bool = True,
+        seed: int = 0,
+    ) -> None:
+        self.inverse_penalties = inverse_penalties
+        self.class_weight = class_weight
+        self.calibrate = calibrate
+        self.seed = seed
+
+    def build_net(self, width: int, n_classes: int, n_times: int) -> nn.Module:
+        return SummaryNet(self.encoder_, n_classes)
+
+    def _train(
+        self,
+        train_cohort: Cohort,
+        val_cohort: Cohort,
+        requests: Requests | None,
+        rng: np.random.Generator,
+        progress: bool,
+        on_epoch: Callable[[int, float], None] | None,
+    ) -> None:
+        open_slots = train_cohort.catalog.open_slots
+        ask = requests or (lambda index, r: random_requests(len(index), open_slots, r))
+        rows, labels, copies = self._rows(train_cohort, ask, rng)
+        spread = rows.std(dim=0)
+        self.net_.centre.copy_(rows.mean(dim=0))
+        self.net_.scale.copy_(torch.where(spread > 1e-6, spread, 1.0))
+        table = ((rows - self.net_.centre) / self.net_.scale).numpy()
+        weight = self._class_weights(train_cohort)
+        each = np.full(len(labels), 1.0 / copies)
+        if weight is not None:
+            each = each * weight.numpy()[labels]
+        val_inputs, val_labels = self._validation_set(val_cohort, open_slots)
+        found: list[tuple[float, dict[str, Tensor]]] = []
+        model = LogisticRegression(max_iter=_MAX_STEPS, warm_start=True, tol=1e-3)
+        for step, inverse_penalty in enumerate(self.inverse_penalties):
+            model.set_params(C=inverse_penalty)
+            self._set_weights(model.fit(table, labels, sample_weight=each))
+            loss = self._validation_loss(val_inputs, val_labels, weight)
+            found.append((loss, {k: v.clone() for k, v in self.net_.state_dict().items()}))
+            if on_epoch is not None:
+                on_epoch(step + 1, loss)
+        best = int(np.argmin([loss for loss, _ in found]))
+        self.net_.load_state_dict(found[best][1])
+        self.net_.eval()
+        self.log_ = TrainingLog(
+            tuple(range(1, len(found) + 1)), tuple(loss for loss, _ in found), best + 1
+        )
+        self._calibrate(val_inputs, val_labels)
+
+    @torch.no_grad()
+    def _rows(
+        self, cohort: Cohort, ask: Requests, rng: np.random.Generator
+    ) -> tuple[Tensor, NDArray[np.int64], int]:
+        """Summaries and labels of labelled pairs under random masks, and masks per subject."""
+        data = EncodedCohort(self.encoder_, cohort)
+        n_pairs = max(int(cohort.labelled.sum()), 1)
+        copies = int(np.clip(_ROWS // n_pairs, _MASKS, 40))
+        index = np.tile(np.arange(len(cohort)), copies)
+        summaries = self.net_.summaries(self.net_.walk(data.inputs(index, ask(index, rng))))
+        labelled = np.tile(cohort.labelled, (copies, 1))
+        labels = np.tile(cohort.labels, (copies, 1))[labelled]
+        return summaries[torch.from_numpy(labelled)], labels, copies
+
+    @torch.no_grad()
+    def _set_weights(self, model: LogisticRegression) -> None:
+        """Take over the fitted weights; a class that was never seen gets a small chance."""
+        weight, bias = model.coef_, model.intercept_
+        if len(model.classes_) == 2:  # one set of weights stands for both classes there
+            weight, bias = np.concatenate([-weight, weight]) / 2, np.array([-bias[0], bias[0]]) / 2
+        head = self.net_.head
+        head.weight.zero_()
+        head.bias.fill_(float(bias.min()) - _UNSEEN)
+        head.weight[model.classes_] = torch.from_numpy(weight).float()
+        head.bias[model.classes_] = torch.from_numpy(bias).float()
