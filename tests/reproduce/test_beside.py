@@ -80,6 +80,8 @@ def test_other_data_are_shown_at_a_low_and_a_high_cost() -> None:
     assert [sheet.name for sheet in found] == ["", "differences", "points", "paper"]
     assert found[0].frame["regime"].tolist() == ["low", "high"] * 2
     assert found[0].frame["cost"].tolist()[:2] == pytest.approx([9.721, 10.221])
+    assert found[0].readable()[0] == ["method", "K", "regime", "cost", "AP", "ROC AUC", "seeds"]
+    assert found[1].title == "Paired differences in average precision"
     assert found[3].frame["accuracy"].tolist() == [0.815, 0.801, 0.816]
 
 

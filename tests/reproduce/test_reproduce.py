@@ -143,6 +143,7 @@ def test_growth_is_measured_and_kept(tmp_path: Path, monkeypatch: pytest.MonkeyP
     assert growth["grows_with"].tolist() == ["L", "|O|"]
     assert growth["paper_exponent"].tolist() == [2, 1]
     assert (times["milliseconds"] > 0).all()
+    assert page.notes[0].startswith("**A rehearsal**")
     again = reproduce(recipe, Request(tmp_path, quick=True))
     pd.testing.assert_frame_equal(again.sheets[""][1].frame, times)
 

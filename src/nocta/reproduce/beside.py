@@ -18,6 +18,7 @@ from nocta.experiments.summary import (
     mean_and_error,
     summarize_results,
 )
+from nocta.plots.frontier import METRIC_LABELS
 from nocta.reproduce.evidence import Evidence
 from nocta.reproduce.page import Sheet
 from nocta.reproduce.recipes import Arm, Recipe
@@ -121,8 +122,8 @@ def regime_sheet(evidence: Evidence) -> Sheet | None:
             line: dict[str, Any] = {"method": arm.method, **arm.knob, "regime": name, "cost": cost}
             for metric in evidence.metrics:
                 mean, error, seeds = quality_at(evidence.results, arm.label, metric, cost)
-                line |= {metric: mean, f"{metric}_error": error, "seeds": seeds}
-            lines.append(line)
+                line |= {metric: mean, f"{metric}_error": error}
+            lines.append({**line, "seeds": seeds})
     return Sheet(
         "",
         "At a low and at a high cost",
@@ -149,7 +150,7 @@ def difference_sheet(evidence: Evidence) -> Sheet | None:
         return None
     return Sheet(
         "differences",
-        f"Paired differences in {evidence.metrics[0]}",
+        f"Paired differences in {METRIC_LABELS[evidence.metrics[0]]}",
         pd.DataFrame(lines),
         "Mean over the costs the two have in common, seed by seed; ±: one standard error.",
     )

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from nocta.exceptions import ConfigError
 from nocta.experiments.files import write_atomically
 from nocta.experiments.setup import DataSource, Setup
 from nocta.reproduce.evidence import Request, run_arms
@@ -72,6 +73,9 @@ def complexity_page(recipe: Recipe, request: Request, page: Page) -> None:
             found, failures = _measure(size, methods, recipe, request)
             page.failures += failures
             times += [{"axis": axis, "size": value, **row} for row in found]
+    if not times:
+        reasons = "; ".join(page.failures[:3])
+        raise ConfigError(f"No job of '{recipe.name}' finished: {reasons}")
     frame = pd.DataFrame(times)
     page.sheets[""] = [_growth(frame, orders), _times(frame)]
     page.notes.append(

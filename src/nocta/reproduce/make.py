@@ -56,14 +56,20 @@ def _add_evidence(page: Page, found: Sequence[Evidence], request: Request) -> No
         if absent:
             page.notes.append(f"Not among the results: {', '.join(absent)}.")
         if setup.quick:
-            page.notes.append(
-                "**A rehearsal**: few subjects, short training. The numbers show that everything "
-                "runs, and nothing else."
-            )
+            _call_a_rehearsal(page)
         page.failures += [str(failure) for failure in evidence.failures]
         if evidence.comparison is not None and not request.folders:
             end = evidence.dataset if len(found) > 1 else ""
             page.comparisons[end] = evidence.comparison
+
+
+def _call_a_rehearsal(page: Page) -> None:
+    said = (
+        "**A rehearsal**: few subjects, short training. The numbers show that everything runs, "
+        "and nothing else."
+    )
+    if said not in page.notes:
+        page.notes.insert(0, said)
 
 
 def _table(recipe: Recipe, request: Request, page: Page) -> None:
@@ -192,6 +198,8 @@ def _theory(recipe: Recipe, request: Request, page: Page) -> None:
 def _complexity(recipe: Recipe, request: Request, page: Page) -> None:
     _refuse_data(recipe, request)
     complexity_page(recipe, request, page)
+    if request.quick:
+        _call_a_rehearsal(page)
 
 
 def _refuse_data(recipe: Recipe, request: Request) -> None:
