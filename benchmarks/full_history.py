@@ -9,8 +9,9 @@ are judged on test.
     python benchmarks/full_history.py pbc-event pbc-stage --seeds 10
     python benchmarks/full_history.py physionet2012 --seeds 5
 
-Writes `results/full-history/<dataset>.csv`, one row per seed and model; seeds that are there
-already are not run again.
+Writes `results/full-history/<dataset>.csv`, one row per seed and model; rows that are there
+already are not made again. With `--kept DIR` our predictors are not fitted anew but are those that
+the comparison in DIR kept (`nocta compare ... --out DIR`).
 """
 
 from __future__ import annotations
@@ -34,6 +35,8 @@ from nocta.evaluation.metrics import (
     roc_auc,
 )
 from nocta.experiments.setup import DataSource
+from nocta.experiments.shared import kept_predictor
+from nocta.predictors.base import Predictor
 from nocta.predictors.fitting import fit_predictor
 
 METRICS = ("ap", "roc_auc", "cross_entropy")
@@ -114,22 +117,22 @@ def judge(predicted: NDArray[np.floating], test: Cohort) -> dict[str, float]:
     }
 
 
-def run_seed(source: DataSource, seed: int) -> list[dict[str, object]]:
-    """Both models on one split."""
+def run_model(source: DataSource, seed: int, name: str, kept: Path | None) -> dict[str, object]:
+    """One model on one split."""
     train, val, test = source.split(source.load(seed), seed)
-    rows: list[dict[str, object]] = []
-    for name in MODELS:
-        started = clock.perf_counter()
-        fitted = (
-            fit_predictor(train, val, "default", seed)
-            if name == "nocta"
-            else Boosting().fit(train, val, seed)
-        )
-        seconds = clock.perf_counter() - started
-        scores = judge(fitted.predict_proba(everything(test)), test)
-        about = {"dataset": source.data, "seed": seed, "model": name}
-        rows.append({**about, **scores, "fit_seconds": round(seconds, 1)})
-    return rows
+    started = clock.perf_counter()
+    fitted: Predictor | Boosting
+    found = kept_predictor(seed, kept / "jobs") if name == MODELS[0] and kept else None
+    if found is not None:
+        fitted = found.predictor
+    elif name == MODELS[0]:
+        fitted = fit_predictor(train, val, "default", seed)
+    else:
+        fitted = Boosting().fit(train, val, seed)
+    seconds = found.seconds if found is not None else clock.perf_counter() - started
+    scores = judge(fitted.predict_proba(everything(test)), test)
+    about = {"dataset": source.data, "seed": seed, "model": name}
+    return {**about, **scores, "fit_seconds": round(seconds, 1)}
 
 
 def read_rows(file: Path) -> list[dict[str, object]]:
@@ -159,17 +162,18 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=10)
     parser.add_argument("--path", help="folder of the files, for data sets that you download")
     parser.add_argument("--first-seed", type=int, default=0)
+    parser.add_argument("--kept", type=Path, help="comparison whose predictors are judged")
     parser.add_argument("--out", type=Path, default=Path("results/full-history"))
     arguments = parser.parse_args()
     arguments.out.mkdir(parents=True, exist_ok=True)
     for name in arguments.datasets:
         file, source = arguments.out / f"{name}.csv", DataSource(name, path=arguments.path)
         rows = read_rows(file)
-        done = {int(str(row["seed"])) for row in rows}
-        for seed in range(arguments.first_seed, arguments.first_seed + arguments.seeds):
-            if seed in done:
-                continue
-            rows += run_seed(source, seed)
+        done = {(int(str(row["seed"])), row["model"]) for row in rows}
+        seeds = range(arguments.first_seed, arguments.first_seed + arguments.seeds)
+        for seed, model in [(s, m) for s in seeds for m in MODELS if (s, m) not in done]:
+            rows.append(run_model(source, seed, model, arguments.kept))
+            rows.sort(key=lambda r: (int(str(r["seed"])), MODELS.index(str(r["model"]))))
             with file.open("w", encoding="utf-8", newline="") as stream:
                 writer = csv.DictWriter(stream, FIELDS)
                 writer.writeheader()

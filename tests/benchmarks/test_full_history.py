@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
+import pytest
 
+import full_history
 import nocta
 from full_history import METRICS, MODELS, everything, report, summaries
 from nocta.cohort.history import History
@@ -42,3 +45,26 @@ def test_the_report_gives_every_metric_of_both() -> None:
     assert text.count("nocta 0.550, gradient boosting 0.750") == len(METRICS)
     ahead = [line.split("better by ")[1][:4] for line in text.splitlines()]
     assert ahead == ["-0.2", "-0.2", "+0.2"]  # cross-entropy is better where it is lower
+
+
+def test_what_is_there_is_not_made_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    made: list[tuple[int, str]] = []
+
+    def run(source: object, seed: int, name: str, kept: object) -> dict[str, object]:
+        made.append((seed, name))
+        scores = dict.fromkeys((*METRICS, "n_labels", "fit_seconds"), 0.5)
+        return {"dataset": "synthetic", "seed": seed, "model": name, **scores}
+
+    monkeypatch.setattr(full_history, "run_model", run)
+    arguments = ["full_history.py", "synthetic", "--seeds", "2", "--out", str(tmp_path)]
+    monkeypatch.setattr("sys.argv", arguments)
+    full_history.main()
+    assert len(made) == 4
+    file = tmp_path / "synthetic.csv"
+    lines = file.read_text("utf-8").splitlines()
+    file.write_text("\n".join(line for line in lines if ",1,nocta," not in line) + "\n", "utf-8")
+    full_history.main()
+    assert made[4:] == [(1, "nocta")]
+    assert file.read_text("utf-8").splitlines() == lines

@@ -14,6 +14,7 @@ from nocta.model import NOCTA
 from nocta.predictors.cross_fitted import CrossFittedPredictor
 from nocta.predictors.fitting import fit_predictor
 from nocta.presets.base import EstimatorName, break_even_weight
+from nocta.presets.default import DefaultPlanner
 from nocta.testing import check_policy
 from small_models import ESTIMATORS, QUICK, WEIGHT, Parts
 
@@ -159,6 +160,24 @@ def test_the_share_of_an_ensemble_is_chosen_on_validation(
     few = val.subset(np.arange(6))
     model = NOCTA("ensemble", options=QUICK).fit(train, few, predictor=tiny_predictor)
     assert model.planner_.amortized_share in (0.0, 0.5, 1.0)
+
+
+@pytest.mark.parametrize(("lead", "noise", "chosen"), [(0.1, 5.0, 0.5), (3.0, 5.0, 1.0)])
+def test_another_share_than_the_middle_one_must_be_clearly_better(
+    tiny_parts: Parts, monkeypatch: pytest.MonkeyPatch, lead: float, noise: float, chosen: float
+) -> None:
+    used: list[float] = []
+    rng = np.random.default_rng(0)
+
+    def regret(self: DefaultPlanner, cohort: Cohort, cost_weight: float) -> np.ndarray:
+        return 10 - lead * used[-1] + rng.normal(scale=noise / 10, size=len(cohort))
+
+    monkeypatch.setattr(DefaultPlanner, "regret", regret)
+    planner = DefaultPlanner.__new__(DefaultPlanner)
+    planner.cost_scale = 1.0
+    found = planner._least_regret(used.append, (0.0, 0.5, 1.0), tiny_parts[1], seed=0)
+    assert found == chosen
+    assert set(used) == {0.0, 0.5, 1.0}
 
 
 @pytest.mark.parametrize("name", ["amortized", "contrastive"])

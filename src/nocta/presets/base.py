@@ -57,13 +57,13 @@ class Planner(ABC):
             chunk=self.chunk,
         )
 
-    def regret(self, cohort: Cohort, cost_weight: float) -> float:
-        """Realised loss plus weighted cost per subject, in units of cost: what NOCT stands for."""
+    def regret(self, cohort: Cohort, cost_weight: float) -> NDArray[np.float64]:
+        """Realised loss plus weighted cost of every subject, in units of cost: what NOCT means."""
         done = rollout(self.policy(cost_weight), cohort)
         truth = np.maximum(cohort.labels, 0)[..., None]
         chance = np.take_along_axis(done.probabilities, truth, axis=2)[..., 0]
-        loss = -np.log(np.maximum(chance, 1e-12))[cohort.labelled].sum() / len(cohort)
-        return float(loss / cost_weight + done.cost)
+        losses = np.where(cohort.labelled, -np.log(np.maximum(chance, 1e-12)), 0.0)
+        return np.asarray(losses.sum(axis=1) / cost_weight + done.costs)
 
     @abstractmethod
     def state(self) -> State:

@@ -204,7 +204,8 @@ class PaperPlanner(Planner):
         regret = []
         for amortized, contrastive in ((both[0], {}), (None, both[1])):
             self.amortized, self.contrastive = amortized, contrastive
-            regret.append(sum(self.regret(some, self.cost_scale * f) for f in (0.3, 0.6, 1.0)))
+            tried = [self.regret(some, self.cost_scale * f).mean() for f in (0.3, 0.6, 1.0)]
+            regret.append(sum(tried))
         better = int(np.argmin(regret))
         self.amortized, self.contrastive = (both[0], {}) if better == 0 else (None, both[1])
 

@@ -1,0 +1,58 @@
+"""Paired differences between methods of two comparisons of the same data and seeds.
+
+A seed decides the split, so the same seed means the same test subjects wherever it was run; that
+the number of subjects and labels agree is checked. The summary is that of `nocta compare`.
+
+    python benchmarks/across.py results/pbc-stage results/pbc-stage-more
+
+Writes `across.csv` into the second folder: every method of the first against those that only the
+second has.
+"""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+import pandas as pd
+
+from nocta.exceptions import DataError
+from nocta.experiments.summary import summarize_results
+
+SAME = ["dataset", "availability", "split", "n_subjects", "n_labels"]
+
+
+def across(first: pd.DataFrame, second: pd.DataFrame) -> pd.DataFrame:
+    """The rows of the summary that compare a method of one with a method of the other."""
+    ours = list(dict.fromkeys(first["method"]))
+    theirs = [m for m in dict.fromkeys(second["method"]) if m not in ours]
+    seeds = sorted(set(first["seed"]) & set(second["seed"]))
+    both = pd.concat([first, second[second["method"].isin(theirs)]], ignore_index=True)
+    both = both[both["seed"].isin(seeds)]
+    for seed, rows in both.groupby("seed"):
+        for column in SAME:
+            found = rows[column].unique()
+            if len(found) > 1:
+                raise DataError(
+                    f"Seed {seed}: {column} is {found[0]} in one comparison and {found[1]} in the "
+                    f"other; they do not judge the same subjects under the same rules."
+                )
+    table = summarize_results(both, [*ours, *theirs])
+    return table[table["method"].isin(ours) & table["versus"].isin(theirs)]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", maxsplit=1)[0])
+    parser.add_argument("first", type=Path)
+    parser.add_argument("second", type=Path)
+    arguments = parser.parse_args()
+    frames = [pd.read_csv(p / "results.csv") for p in (arguments.first, arguments.second)]
+    table = across(*frames)
+    file = arguments.second / "across.csv"
+    table.to_csv(file, index=False, lineterminator="\n")
+    print(table[table["quality"] == "ap"].to_string(index=False))
+    print(f"In {file}")
+
+
+if __name__ == "__main__":
+    main()
