@@ -21,9 +21,7 @@ def results(method: str, lift: float, n_labels: int = 90) -> pd.DataFrame:
             "n_subjects": 30,
             "n_labels": n_labels,
             "cost": cost,
-            **dict.fromkeys(
-                ("accuracy", "ap", "roc_auc", "cross_entropy"), 0.5 + lift + 0.1 * seed
-            ),
+            **dict.fromkeys(QUALITIES, 0.5 + lift + 0.1 * seed),
         }
         for seed in range(3)
         for cost in (1.0, 5.0)
