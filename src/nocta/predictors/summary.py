@@ -8,11 +8,13 @@ subjects, where a recurrent network first has to learn what to remember.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
 from torch import Tensor, nn
 from torch.nn import functional as F
@@ -21,7 +23,7 @@ from nocta.cohort.cohort import Cohort
 from nocta.plans.sample import random_requests
 from nocta.predictors.encoding import EncodedCohort, InputEncoder
 from nocta.predictors.neural import ClassWeight, NeuralPredictor, Requests
-from nocta.predictors.training import TrainingConfig, TrainingLog
+from nocta.predictors.training import TrainingLog
 
 #: Strengths of the weights' prior that validation chooses from, the strongest first.
 INVERSE_PENALTIES = (0.003, 0.01, 0.03, 0.1, 0.3, 1.0)
@@ -31,6 +33,8 @@ _MASKS, _ROWS = 4, 20_000
 _MAX_STEPS = 200
 #: Log-odds by which a class that was never seen stays behind the rarest one.
 _UNSEEN = 3.0
+#: Subjects under a mask that are summed up at once; bounds memory.
+_AT_ONCE = 4096
 
 
 class SummaryNet(nn.Module):
@@ -107,17 +111,20 @@ class SummaryNet(nn.Module):
 
     def summaries(self, state: Tensor) -> Tensor:
         """What the linear layer sees of a state, before it is standardised."""
-        last, first, total, count, age, present = self._parts(state)
-        ever = count.clamp(max=1)
-        mean = total / count.clamp(min=1)[..., self.column]
-        # How much of the value is still of today.
-        current = last[..., : self.n_columns] / (1 + age)
-        parts = [last, mean, last - first, ever, age / self.n_times, current, present]
-        return torch.cat(parts, dim=-1)
+        parts = self._parts(state)
+        return self._summarise(parts, parts[3].clamp(max=1))
 
     def states(self, inputs: Tensor) -> Tensor:
-        """Standardised summaries after every slot, `(n, L, width of the linear layer)`."""
-        return (self.summaries(self.walk(inputs)) - self.centre) / self.scale
+        """Standardised summaries after every slot, `(n, L, width of the linear layer)`.
+
+        Where a gradient of the inputs is asked for, it is that of gates: what opening a closed one
+        would change, too.
+        """
+        if inputs.requires_grad:
+            summaries = self._gated_summaries(inputs)
+        else:
+            summaries = self.summaries(self.walk(inputs))
+        return (summaries - self.centre) / self.scale
 
     def read(self, state: Tensor) -> Tensor:
         """Outputs at the slot that a state has reached."""
@@ -149,6 +156,36 @@ class SummaryNet(nn.Module):
         """Outputs at every slot, `(n, L, n_outputs)`."""
         return self.head(self.states(inputs))  # type: ignore[no-any-return]
 
+    def _gated_summaries(self, inputs: Tensor) -> Tensor:
+        """The summaries after every slot, as `walk` has them, but smooth in what is known.
+
+        `walk` looks up where the last value is, and so has no gradient towards being known. Here
+        every step is linear in it, and its gradient is the change if it were known or not.
+        """
+        every_channel, every_known, every_present = self._split(inputs)
+        last = first = total = torch.zeros_like(every_channel[:, 0])
+        count = ever = age = torch.zeros_like(every_known[:, 0])
+        out = []
+        for k in range(inputs.shape[1]):
+            channels, known = every_channel[:, k], every_known[:, k]  # channels: 0 where unknown
+            last = channels + (1 - known)[:, self.column] * last
+            first = first + (1 - ever)[:, self.column] * channels
+            age = (1 - known) * (age + ever)
+            total, count = total + channels, count + known
+            ever = ever + (1 - ever) * known
+            parts = (last, first, total, count, age, every_present[:, k])
+            out.append(self._summarise(parts, ever))
+        return torch.stack(out, dim=1)
+
+    def _summarise(self, parts: tuple[Tensor, ...], ever: Tensor) -> Tensor:
+        """See `summaries`; `ever` is 1 for columns with any value."""
+        last, first, total, count, age, present = parts
+        mean = total / (count + (1 - ever))[..., self.column]
+        # How much of the value is still of today.
+        current = last[..., : self.n_columns] / (1 + age)
+        each = [last, mean, last - first, ever, age / self.n_times, current, present]
+        return torch.cat(each, dim=-1)
+
     def _split(self, inputs: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """Values and levels, which columns are known, and what is true of the slot alone."""
         sizes = [self.n_columns, self.n_columns, self.n_levels]
@@ -175,7 +212,8 @@ class SummaryPredictor(NeuralPredictor):
 
     kind = "summary"
     net_: SummaryNet
-    training = TrainingConfig(epochs=1)  # nothing is trained in epochs
+    #: Steps of the log are strengths of the prior, in their order; nothing is trained in epochs.
+    log_: TrainingLog
 
     def __init__(
         self,
@@ -217,7 +255,7 @@ class SummaryPredictor(NeuralPredictor):
         model = LogisticRegression(max_iter=_MAX_STEPS, warm_start=True, tol=1e-3)
         for step, inverse_penalty in enumerate(self.inverse_penalties):
             model.set_params(C=inverse_penalty)
-            self._set_weights(model.fit(table, labels, sample_weight=each))
+            self._fit_weights(model, table, labels, each)
             loss = self._validation_loss(val_inputs, val_labels, weight)
             found.append((loss, {k: v.clone() for k, v in self.net_.state_dict().items()}))
             if on_epoch is not None:
@@ -239,19 +277,37 @@ class SummaryPredictor(NeuralPredictor):
         n_pairs = max(int(cohort.labelled.sum()), 1)
         copies = int(np.clip(_ROWS // n_pairs, _MASKS, 40))
         index = np.tile(np.arange(len(cohort)), copies)
-        summaries = self.net_.summaries(self.net_.walk(data.inputs(index, ask(index, rng))))
+        asked = ask(index, rng)
         labelled = np.tile(cohort.labelled, (copies, 1))
         labels = np.tile(cohort.labels, (copies, 1))[labelled]
-        return summaries[torch.from_numpy(labelled)], labels, copies
+        rows = []
+        for i in range(0, len(index), _AT_ONCE):  # what has no label is not held
+            some = slice(i, i + _AT_ONCE)
+            summaries = self.net_.summaries(self.net_.walk(data.inputs(index[some], asked[some])))
+            rows.append(summaries[torch.from_numpy(labelled[some])])
+        return torch.cat(rows), labels, copies
 
     @torch.no_grad()
-    def _set_weights(self, model: LogisticRegression) -> None:
-        """Take over the fitted weights; a class that was never seen gets a small chance."""
-        weight, bias = model.coef_, model.intercept_
-        if len(model.classes_) == 2:  # one set of weights stands for both classes there
+    def _fit_weights(
+        self,
+        model: LogisticRegression,
+        table: NDArray[np.float32],
+        labels: NDArray[np.int64],
+        each: NDArray[np.float64],
+    ) -> None:
+        """Fit, and take the weights over; a class that was never seen gets a small chance."""
+        seen = np.unique(labels)
+        if len(seen) > 1:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", ConvergenceWarning)  # enough steps are enough
+                model.fit(table, labels, sample_weight=each)
+            weight, bias = model.coef_, model.intercept_
+        else:  # nothing to tell apart
+            weight, bias = np.zeros((1, table.shape[1])), np.zeros(1)
+        if len(seen) == 2:  # one set of weights stands for both classes there
             weight, bias = np.concatenate([-weight, weight]) / 2, np.array([-bias[0], bias[0]]) / 2
         head = self.net_.head
         head.weight.zero_()
         head.bias.fill_(float(bias.min()) - _UNSEEN)
-        head.weight[model.classes_] = torch.from_numpy(weight).float()
-        head.bias[model.classes_] = torch.from_numpy(bias).float()
+        head.weight[seen] = torch.from_numpy(weight).float()
+        head.bias[seen] = torch.from_numpy(bias).float()
