@@ -7,9 +7,9 @@ import pytest
 import torch
 
 from nocta.cohort.history import History
-from nocta.estimators import retrieval
+from nocta.estimators import contrastive, retrieval
 from nocta.estimators.base import SequentialEstimator
-from nocta.estimators.contrastive import ContrastiveEstimator
+from nocta.estimators.contrastive import ContrastiveEstimator, PendingStates
 from nocta.estimators.retrieval import NeighborBank
 from nocta.estimators.targets import LossTargets
 from nocta.exceptions import ConfigError
@@ -18,7 +18,10 @@ from nocta.plans.sample import uniform_plans
 from nocta.policies.base import Observation
 from nocta.predictors import encoding
 from nocta.predictors.cross_fitted import CrossFittedPredictor
+from nocta.predictors.mixed import MixedPredictor
 from nocta.predictors.mlp import MLPPredictor
+from nocta.predictors.neural import NeuralPredictor
+from nocta.predictors.summary import SummaryPredictor
 from nocta.predictors.training import TrainingConfig
 from small_models import Parts
 
@@ -63,6 +66,87 @@ def test_growing_a_plan_equals_scoring_it_whole(
     whole = estimator.score_plans(observation, plans)
     grown = SequentialEstimator.score_plans(estimator, observation, plans)
     np.testing.assert_allclose(whole, grown, atol=1e-4)
+
+
+@pytest.fixture(scope="module", params=["summary", "mixed"])
+def walking(request: pytest.FixtureRequest, tiny_parts: Parts) -> CrossFittedPredictor:
+    """Two linear models, or means of one and a network, each for half of the subjects."""
+    train, val, _ = tiny_parts
+    fold = np.arange(len(train)) % 2
+    short = TrainingConfig(epochs=6, batch_size=32, learning_rate=1e-2)
+    members: list[NeuralPredictor] = []
+    for i in range(2):
+        member = (
+            SummaryPredictor((0.3,), seed=i)
+            if request.param == "summary"
+            else MixedPredictor(8, training=short, seed=i)
+        )
+        members.append(member.fit(train.subset(np.flatnonzero(fold != i)), val))
+    return CrossFittedPredictor(members, fold)
+
+
+@pytest.mark.parametrize("time", [-1, 0, 2])
+@pytest.mark.parametrize("hindsight", [0.0, 0.9])
+def test_any_predictor_that_goes_slot_by_slot_grows_plans(
+    fitted: ContrastiveEstimator,
+    tiny_parts: Parts,
+    walking: CrossFittedPredictor,
+    time: int,
+    hindsight: float,
+) -> None:
+    train = tiny_parts[0]
+    targets = LossTargets(train, walking.members, walking.fold, hindsight=hindsight)
+    estimator = ContrastiveEstimator(fitted.bank, targets)
+    observation = observe(tiny_parts[2].subset(np.arange(5)), time)
+    later = np.arange(4)[:, None] > time
+    plans = uniform_plans(12, train.catalog.open_slots & later, np.random.default_rng(0))
+    whole = estimator.score_plans(observation, plans)
+    grown = SequentialEstimator.score_plans(estimator, observation, plans)
+    assert float(whole.std(dim=1).max()) > 1e-3
+    np.testing.assert_allclose(whole, grown, atol=1e-4)
+
+
+@pytest.mark.parametrize("units", [1, 1 << 24])
+def test_prefixes_kept_by_a_beam_go_on_from_where_they_stood(
+    fitted: ContrastiveEstimator,
+    tiny_parts: Parts,
+    walking: CrossFittedPredictor,
+    monkeypatch: pytest.MonkeyPatch,
+    units: int,
+) -> None:
+    """Every subject keeps prefixes of its own, not in order, some twice, over three slots."""
+    monkeypatch.setattr(contrastive, "_UNITS", units)
+    estimator = ContrastiveEstimator(
+        fitted.bank, LossTargets(tiny_parts[0], walking.members, walking.fold)
+    )
+    observation = observe(tiny_parts[2].subset(np.arange(4)), 0)
+    subsets = torch.tensor([[False, False], [True, False], [False, True], [True, True]])
+    rng = np.random.default_rng(1)
+    state, n, q = estimator.start(observation), 4, 3
+    plans = np.zeros((n, 1, 4, 2), dtype=bool)  # the prefixes so far, `(n, prefixes, L, M)`
+    total = torch.zeros(n, 1)
+    for time in (1, 2, 3):
+        parents = torch.from_numpy(rng.integers(plans.shape[1], size=(n, q)))
+        state, losses = estimator.branch(state, time, parents, subsets)
+        total = (total.gather(1, parents)[..., None] + losses).flatten(1)
+        plans = np.take_along_axis(plans, parents.numpy()[..., None, None], axis=1)
+        plans = np.repeat(plans, len(subsets), axis=1)
+        plans[:, :, time] = np.tile(subsets.numpy(), (q, 1))
+    for i in range(n):
+        whole = estimator.score_plans(observe(tiny_parts[2].subset(np.arange(4)), 0), plans[i])[i]
+        np.testing.assert_allclose(total[i], whole, atol=1e-4)
+
+
+def test_states_wait_only_where_features_add_up(
+    fitted: ContrastiveEstimator, tiny_parts: Parts, walking: CrossFittedPredictor
+) -> None:
+    estimator = ContrastiveEstimator(
+        fitted.bank, LossTargets(tiny_parts[0], walking.members, walking.fold)
+    )
+    start = estimator.start(observe(tiny_parts[2].subset(np.arange(4)), 0))
+    state, _ = estimator.branch(start, 1, torch.zeros(4, 1, dtype=torch.long), torch.eye(2) > 0)
+    waits = [isinstance(hidden, PendingStates) for hidden in state.hidden.values()]
+    assert waits == [isinstance(walking.members[0], SummaryPredictor)] * 2
 
 
 def test_voters_are_judged_by_a_network_that_never_saw_them(
@@ -195,11 +279,11 @@ def test_impossible_settings_are_refused(
         mean.start(observe(tiny_parts[2], 0))
 
 
-def test_growing_plans_needs_the_recurrent_predictor(
+def test_growing_plans_needs_a_predictor_that_goes_slot_by_slot(
     fitted: ContrastiveEstimator, tiny_parts: Parts
 ) -> None:
     train, val, test = tiny_parts
     paper = MLPPredictor(hidden=4, training=TrainingConfig(epochs=1)).fit(train, val)
     estimator = ContrastiveEstimator(fitted.bank, LossTargets(train, [paper]))
-    with pytest.raises(ConfigError, match="needs the recurrent predictor"):
+    with pytest.raises(ConfigError, match="needs a predictor that goes slot by slot"):
         estimator.start(observe(test, 0))

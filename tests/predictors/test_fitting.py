@@ -10,11 +10,19 @@ import pytest
 from nocta.cohort.cohort import Cohort
 from nocta.cohort.history import History
 from nocta.predictors import fitting
-from nocta.predictors.fitting import fit_predictor, random_mask_loss, share_left
+from nocta.predictors.fitting import (
+    _most_careful,
+    fit_predictor,
+    random_mask_loss,
+    share_left,
+)
+from nocta.predictors.mixed import MixedPredictor
 from nocta.predictors.mlp import MLPPredictor
+from nocta.predictors.neural import NeuralPredictor
 from nocta.predictors.recurrent import RecurrentPredictor
+from nocta.predictors.summary import SummaryPredictor
 from nocta.predictors.training import TrainingConfig
-from nocta.testing import tiny_cohort
+from nocta.testing import check_predictor, tiny_cohort
 from small_models import Parts
 
 
@@ -70,8 +78,110 @@ def test_little_loss_is_left_only_where_labels_follow_from_the_values(tiny_parts
     assert share_left(clear, val) < 0.7 < 0.9 < share_left(blind, noisy[1])
 
 
+@pytest.fixture
+def judged(monkeypatch: pytest.MonkeyPatch) -> dict[str, float]:
+    """Losses as they are given here, by name of what is judged; nothing is fitted."""
+    losses: dict[str, float] = {}
+
+    def loss(predictor: NeuralPredictor, cohort: Cohort, seed: int = 7) -> float:
+        dropout = getattr(predictor, "dropout", 0.0)
+        return losses["careful" if predictor.kind == "recurrent" and dropout else predictor.kind]
+
+    def fit(self: NeuralPredictor, *args: object, **options: object) -> NeuralPredictor:
+        return self
+
+    def of(network: RecurrentPredictor, linear: SummaryPredictor, val: Cohort) -> MixedPredictor:
+        assert isinstance(linear, SummaryPredictor)
+        return MixedPredictor(**network.get_params(deep=False))
+
+    monkeypatch.setattr(fitting, "random_mask_loss", loss)
+    monkeypatch.setattr(NeuralPredictor, "fit", fit)
+    monkeypatch.setattr(MixedPredictor, "of", of)
+    return losses
+
+
+@pytest.mark.parametrize(
+    ("first", "careful", "linear", "taken"),
+    [
+        (1.0, 1.0, 1.0, "linear"),
+        (0.95, 0.95, 1.0, "linear"),  # ahead, but not clearly
+        (1.5, 0.89, 1.0, "careful"),
+        (0.85, 0.96, 1.0, "first"),
+        (0.85, 0.89, 1.0, "careful"),  # the first is not clearly ahead of the careful one
+        (0.8, 0.95, 0.85, "linear"),  # clearly ahead of the careful one, not of the linear one
+        (2.0, 2.0, 1.0, "linear"),
+    ],
+)
+def test_with_few_subjects_the_simplest_is_the_rule_unless_far_behind(
+    judged: dict[str, float],
+    tiny_parts: Parts,
+    first: float,
+    careful: float,
+    linear: float,
+    taken: str,
+) -> None:
+    judged |= {"recurrent": first, "careful": careful, "summary": linear, "mixed": 0.0}
+    network = RecurrentPredictor(hidden=6, class_weight="balanced", seed=5)
+    found = _most_careful(network, tiny_parts[0], tiny_parts[1], small=True, progress=False)
+    assert found.class_weight == "balanced"
+    assert found.seed == 5
+    assert (found is network) == (taken == "first")
+    assert isinstance(found, SummaryPredictor) == (taken == "linear")
+    if taken == "careful":
+        assert isinstance(found, RecurrentPredictor)
+        assert found.dropout == 0.4
+
+
+@pytest.mark.parametrize(
+    ("first", "careful", "mixed", "taken"),
+    [
+        (1.0, 1.1, 0.99, "mean without dropout"),
+        (1.0, 0.98, 0.97, "mean with dropout"),
+        (1.0, 0.98, 0.99, "careful"),
+        (0.98, 1.0, 0.98, "first"),
+    ],
+)
+def test_with_more_subjects_the_mean_is_taken_where_it_is_better(
+    judged: dict[str, float],
+    tiny_parts: Parts,
+    first: float,
+    careful: float,
+    mixed: float,
+    taken: str,
+) -> None:
+    judged |= {"recurrent": first, "careful": careful, "summary": 0.1, "mixed": mixed}
+    network = RecurrentPredictor(hidden=6)
+    found = _most_careful(network, tiny_parts[0], tiny_parts[1], small=False, progress=False)
+    assert isinstance(found, MixedPredictor) == taken.startswith("mean")
+    assert (found is network) == (taken == "first")
+    assert found.get_params()["hidden"] == 6
+    dropout = 0.3 if taken in ("careful", "mean with dropout") else 0.0
+    assert found.get_params()["dropout"] == dropout
+
+
+@pytest.mark.parametrize(
+    ("small", "kind", "n_members"), [(10**6, SummaryPredictor, 5), (0, MixedPredictor, 3)]
+)
+def test_what_was_taken_is_fitted_once_per_fold(
+    short: list[RecurrentPredictor],
+    tiny_parts: Parts,
+    monkeypatch: pytest.MonkeyPatch,
+    small: int,
+    kind: type[NeuralPredictor],
+    n_members: int,
+) -> None:
+    monkeypatch.setattr(fitting, "_SMALL", small)
+    monkeypatch.setattr(fitting, "OVERFIT", 0.0)
+    train, val, test = tiny_parts
+    found = fit_predictor(train, val)  # two epochs are no match for the linear model
+    assert len(found.members) == n_members
+    assert {type(m) for m in found.members} == {kind}
+    assert len({m.seed for m in found.members}) == n_members
+    check_predictor(found, test)
+
+
 @pytest.mark.parametrize(("clearly_better", "n_members"), [(0.0, 5), (np.inf, 1)])
-def test_with_few_subjects_dropout_is_the_rule_unless_far_behind(
+def test_a_network_far_ahead_needs_no_folds_where_it_does_not_overfit(
     short: list[RecurrentPredictor],
     tiny_parts: Parts,
     monkeypatch: pytest.MonkeyPatch,
@@ -83,7 +193,7 @@ def test_with_few_subjects_dropout_is_the_rule_unless_far_behind(
     monkeypatch.setattr(fitting, "CLEARLY_BETTER", clearly_better)
     found = fit_predictor(tiny_parts[0], tiny_parts[1])
     assert len(found.members) == n_members
-    assert (found.members[0].dropout > 0) == (n_members > 1)
+    assert isinstance(found.members[0], SummaryPredictor) == (n_members > 1)
 
 
 def test_where_it_overfits_everybody_is_judged_by_a_stranger(
@@ -92,13 +202,13 @@ def test_where_it_overfits_everybody_is_judged_by_a_stranger(
     train, val, test = tiny_parts
     monkeypatch.setattr(fitting, "OVERFIT", 0.0)
     seen: list[np.ndarray] = []
-    fit = RecurrentPredictor.fit
+    fit = NeuralPredictor.fit
 
     def watched(self, cohort, *args, **options):  # type: ignore[no-untyped-def]
         seen.append(cohort.subjects)
         return fit(self, cohort, *args, **options)
 
-    monkeypatch.setattr(RecurrentPredictor, "fit", watched)
+    monkeypatch.setattr(NeuralPredictor, "fit", watched)
     found = fit_predictor(train, val)
     n_folds = len(found.members)
     assert n_folds == 5
@@ -134,6 +244,15 @@ def test_a_class_of_one_subject_is_no_obstacle(
         replace(train, labels=labels, classes=classes), replace(val, classes=classes)
     )
     assert found.n_classes_ == 3
+
+
+def test_training_subjects_of_one_class_are_no_obstacle(
+    short: list[RecurrentPredictor], tiny_parts: Parts
+) -> None:
+    train, val, test = tiny_parts
+    alike = replace(train, labels=np.minimum(train.labels, 0))
+    found = fit_predictor(alike, val)
+    assert np.isfinite(found.predict_proba(History.of(test, np.ones_like(test.recorded)))).all()
 
 
 def test_the_paper_preset_has_the_published_network(tiny_parts: Parts) -> None:
