@@ -14,6 +14,8 @@ from nocta.experiments.files import write_atomically
 from nocta.experiments.results import plain
 from nocta.model import NOCTA
 from nocta.predictors.cross_fitted import CrossFittedPredictor
+from nocta.predictors.mixed import MixedPredictor
+from nocta.predictors.summary import SummaryPredictor
 from nocta.predictors.training import TrainingConfig, TrainingLog
 
 Run = tuple[TrainingConfig, TrainingLog]
@@ -43,8 +45,14 @@ class Stages:
         fitted = fit()
         seconds = clock.perf_counter() - started
         persistence.save_predictor(fitted, folder)
+        linear = [m for m in fitted.members if isinstance(m, SummaryPredictor)]
+        if linear:
+            text = "1 linear model" if len(linear) == 1 else f"{len(linear)} linear models"
+            self.note("predictor", seconds, text, [_choice_of_penalty(m) for m in linear])
+            return fitted
         runs = [(m.training, m.log_) for m in fitted.members]
-        self.note("predictor", seconds, _in_words(runs), runs)
+        mixed = isinstance(fitted.members[0], MixedPredictor)
+        self.note("predictor", seconds, _in_words(runs, mixed), _on_record(runs))
         return fitted
 
     def model(self, fit: Callable[[], NOCTA]) -> NOCTA:
@@ -58,7 +66,7 @@ class Stages:
         seconds = clock.perf_counter() - started
         persistence.save_model(fitted, folder)
         runs = _estimator_runs(fitted)
-        self.note("estimator", seconds, _in_words(runs), runs)
+        self.note("estimator", seconds, _in_words(runs), _on_record(runs))
         return fitted
 
     def _kept(self, stage: str, load: Callable[[], Any]) -> Any:
@@ -77,20 +85,10 @@ class Stages:
         stage: str,
         seconds: float,
         text: str,
-        runs: list[Run] | None = None,
+        runs: list[dict[str, Any]] | None = None,
     ) -> None:
-        """Tell and remember that a stage is finished."""
-        entry: dict[str, Any] = {"stage": stage, "seconds": seconds}
-        entry["runs"] = [
-            {
-                "max_epochs": config.epochs,
-                "best_epoch": log.best_epoch,
-                "epochs": log.epochs,
-                "validation_losses": log.validation_losses,
-            }
-            for config, log in runs or ()
-        ]
-        self.log.append(plain(entry))
+        """Tell and remember that a stage is finished, and how its models were fitted."""
+        self.log.append(plain({"stage": stage, "seconds": seconds, "runs": runs or []}))
         write_atomically(self._file, json.dumps(self.log))
         self.say(f"{stage}: {text} in {seconds:.0f} s.")
 
@@ -106,11 +104,33 @@ def _estimator_runs(model: NOCTA) -> list[Run]:
     return [(network.training, network.log_) for network in networks if hasattr(network, "log_")]
 
 
-def _in_words(runs: list[Run]) -> str:
+def _on_record(runs: list[Run]) -> list[dict[str, Any]]:
+    return [
+        {
+            "max_epochs": config.epochs,
+            "best_epoch": log.best_epoch,
+            "epochs": log.epochs,
+            "validation_losses": log.validation_losses,
+        }
+        for config, log in runs
+    ]
+
+
+def _choice_of_penalty(model: SummaryPredictor) -> dict[str, Any]:
+    return {
+        "inverse_penalties": model.inverse_penalties,
+        "best_inverse_penalty": model.inverse_penalties[model.log_.best_epoch - 1],
+        "validation_losses": model.log_.validation_losses,
+    }
+
+
+def _in_words(runs: list[Run], mixed: bool = False) -> str:
     early = [log for config, log in runs if log.epochs and log.epochs[-1] < config.epochs]
     if not runs:
         return "fitted"
     best = ", ".join(str(log.best_epoch) for _, log in runs)
     networks = "1 network" if len(runs) == 1 else f"{len(runs)} networks"
+    if mixed:
+        networks += " and a linear model" if len(runs) == 1 else " and as many linear models"
     stopped = f"; {len(early)} stopped early" if early else ""
     return f"{networks}, best at epoch {best}{stopped},"

@@ -239,7 +239,7 @@ class Dime(Method):
                 first.encoder_.slot_width,
                 frame - train.n_times,
                 train.catalog.open_slots.shape,
-                self.hidden if self.preset == "default" else first.get_params()["hidden"],
+                self.hidden if self.preset == "default" else getattr(first, "hidden", self.hidden),
                 0.3 if len(train) < 1000 else 0.0,
             )
             order = self.order if self.stop == "threshold" else "value"
