@@ -38,8 +38,9 @@ _KINDS = {"nocta-model": "a model", "nocta-predictor": "a predictor"}
 def save_model(model: NOCTA, path: str | Path, *, extra: Mapping[str, str] | None = None) -> None:
     """Write a fitted model as a folder, whole or not at all.
 
-    An amortized model holds no subject's data; with retrieval (`contrastive`, `ensemble`) the
-    training subjects' values, labels, visits and context are in the folder, without their names.
+    An amortized model of many subjects holds no subject's data. With retrieval (`contrastive`,
+    `ensemble`), or where subjects are few and averages are counted over them, the training
+    subjects' values, labels, visits and context are in the folder, without their names.
 
     Args:
         model: Fitted. Plain data in its `record_`, where it has one, is kept with it.

@@ -24,7 +24,8 @@ class CommitteeEstimator(EnsembleEstimator):
 
     Args:
         individuals: Networks that see what was acquired.
-        populations: Networks that see what was asked for.
+        populations: Networks that see what was asked for; none where that is counted instead
+            (`nocta.estimators.population_plug_in`).
         individual_share: Weight of the former, from 0 to 1.
     """
 
@@ -37,7 +38,7 @@ class CommitteeEstimator(EnsembleEstimator):
         self.individuals, self.populations = tuple(individuals), tuple(populations)
         self.individual_share = individual_share
         own = individual_share / len(self.individuals)
-        common = (1 - individual_share) / len(self.populations)
+        common = (1 - individual_share) / max(len(self.populations), 1)
         weights = [own] * len(self.individuals) + [common] * len(self.populations)
         super().__init__([*self.individuals, *self.populations], weights)
 

@@ -24,7 +24,7 @@ from nocta.exceptions import ConfigError
 from nocta.objective import LossReduction, PlanningLoss
 from nocta.plans.tree import PlanTree
 from nocta.policies.base import Observation
-from nocta.predictors.walking import AdditiveNet, WalkingNet
+from nocta.predictors.walking import AdditiveNet, WalkingNet, read_subsets
 
 #: Numbers held at once for one slot of voters' states; bounds memory.
 _UNITS = 1 << 24
@@ -162,7 +162,7 @@ class ContrastiveEstimator(SequentialEstimator):
         slots, frame = data.slots[voters, time], data.frame[voters, time]
         hidden = None
         if isinstance(net, AdditiveNet):
-            logits = net.read_subsets(known, slots[:, None], frame[:, None], subsets)
+            logits = read_subsets(net, known, slots[:, None], frame[:, None], subsets)
         else:
             shown = slots[:, None] * subsets.float()[:, data.owner]
             rest = frame[:, None].expand(-1, len(subsets), -1)

@@ -53,7 +53,7 @@ def model_card(model: NOCTA) -> str:
             "check those you care about.",
             "What is usually missing, or recorded only when somebody was already ill, teaches it "
             "habits of the past as if they were biology.",
-            _privacy(model.estimator),
+            _privacy(model),
         ),
         "## Made with",
         f"Seed {request['seed']}; versions and hashes in `manifest.json`, the course of training "
@@ -74,12 +74,14 @@ def money(amount: float, currency: str) -> str:
     return f"{amount:.2f} {currency}".rstrip()
 
 
-def _privacy(estimator: str) -> str:
-    if estimator == "amortized":
+def _privacy(model: NOCTA) -> str:
+    counted = getattr(model.planner_, "population", None) is not None
+    if model.estimator == "amortized" and not counted:
         return "Privacy: the folder holds network weights and scales, no subject's data."
+    why = "what plans do on average is counted over" if counted else "retrieval needs"
     return (
-        "Privacy: retrieval needs the subjects it retrieves, so the folder holds the values, "
-        "labels and context of training subjects, without their names. Guard it like the data."
+        f"Privacy: {why} the training subjects, so the folder holds their values, labels and "
+        f"context, without their names. Guard it like the data."
     )
 
 

@@ -130,27 +130,22 @@ class SummaryNet(nn.Module):
         """Outputs at the slot that a state has reached."""
         return self.head((self.summaries(state) - self.centre) / self.scale)  # type: ignore[no-any-return]
 
-    def read_subsets(self, state: Tensor, slots: Tensor, frame: Tensor, subsets: Tensor) -> Tensor:
-        """Outputs if some of a slot's features were acquired, for every subset `(..., s, C)`.
+    def shares(self, state: Tensor) -> tuple[Tensor, Tensor]:
+        """The outputs at the slot a state has reached, in parts that add up to them.
 
-        Every summary belongs to one feature and the outputs are linear in them, so what a feature
-        adds is computed once and a subset costs additions.
+        Every summary belongs to one feature, and the outputs are linear in them.
 
-        Args:
-            state: `(..., state_width)` after the slot before.
-            slots: `(..., slot_width)` inputs of the slot if everything were acquired.
-            frame: `(..., frame)` the rest of the inputs.
-            subsets: `(s, M)` booleans.
+        Returns:
+            What does not depend on what was acquired, `(..., C)`, and what each feature adds,
+            `(..., M, C)`.
         """
-        after = [self.extend(state, torch.cat([x, frame], -1)) for x in (slots, 0 * slots)]
-        known, unknown = ((self.summaries(x) - self.centre) / self.scale for x in after)
-        # One column per feature and class.
+        seen = (self.summaries(state) - self.centre) / self.scale
         n = len(self.owner)
         mine = F.one_hot(self.owner, self.n_features).float()[:, :, None]
-        by_feature = (mine * self.head.weight[:, :n].T[:, None]).flatten(1)
-        added = (known - unknown)[..., :n] @ by_feature
-        added = added.view(*added.shape[:-1], self.n_features, -1)
-        return self.head(unknown)[..., None, :] + subsets.float() @ added  # type: ignore[no-any-return]
+        weight = self.head.weight[:, :n].T[:, None]
+        added = seen[..., :n] @ (mine * weight).flatten(1)  # one column per feature and class
+        free = F.linear(seen[..., n:], self.head.weight[:, n:], self.head.bias)
+        return free, added.view(*added.shape[:-1], self.n_features, -1)
 
     def forward(self, inputs: Tensor) -> Tensor:
         """Outputs at every slot, `(n, L, n_outputs)`."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import Protocol, runtime_checkable
 
+import torch
 from torch import Tensor
 
 
@@ -32,7 +33,28 @@ class WalkingNet(Protocol):
 
 @runtime_checkable
 class AdditiveNet(WalkingNet, Protocol):
-    """A walking network to whose outputs every feature of a slot adds a share of its own."""
+    """A walking network to whose outputs every feature adds a share by what is known of it."""
 
-    def read_subsets(self, state: Tensor, slots: Tensor, frame: Tensor, subsets: Tensor) -> Tensor:
-        """Outputs `(..., s, C)` if each of some subsets `(s, M)` were acquired at the next slot."""
+    def shares(self, state: Tensor) -> tuple[Tensor, Tensor]:
+        """What nothing acquired adds, `(..., C)`, and what each feature does, `(..., M, C)`."""
+
+
+def read_subsets(
+    net: AdditiveNet, state: Tensor, slots: Tensor, frame: Tensor, subsets: Tensor
+) -> Tensor:
+    """Outputs if each of some subsets were acquired at the next slot, `(..., s, C)`.
+
+    What a feature adds is computed once, known and unknown; a subset costs additions.
+
+    Args:
+        net: The network.
+        state: `(..., state_width)` after the slot before.
+        slots: `(..., slot_width)` inputs of the slot if everything were acquired.
+        frame: `(..., frame)` the rest of the inputs.
+        subsets: `(s, M)` booleans.
+    """
+    known, unknown = (
+        net.shares(net.extend(state, torch.cat([x, frame], dim=-1))) for x in (slots, 0 * slots)
+    )
+    least = unknown[0] + unknown[1].sum(dim=-2)
+    return least[..., None, :] + subsets.float() @ (known[1] - unknown[1])

@@ -93,8 +93,13 @@ def fit_committee(
     val_targets: LossTargets,
     seed: int,
     progress: bool,
+    *,
+    with_population: bool = True,
 ) -> CommitteeEstimator:
-    """Networks of several seeds, with and without values; arguments as in `fit_network`."""
+    """Networks of several seeds, with and without values; arguments as in `fit_network`.
+
+    Networks of the population are left out where its mean is counted instead.
+    """
     training = amortized_training(len(train), overfits=True)
     hidden = options.hidden if len(train) >= 2000 else min(options.hidden, 32)
     individuals, populations = [], []
@@ -103,6 +108,8 @@ def fit_committee(
             hidden=hidden, dropout=0.2, training=training, loss=options.loss, seed=seed + 1000 * i
         )
         individuals.append(own.fit(train, targets, val, val_targets, progress=progress))
+        if not with_population:
+            continue
         common = PopulationEstimator(
             hidden=hidden, training=training, loss=options.loss, seed=seed + 1000 * i
         )

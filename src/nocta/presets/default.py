@@ -23,6 +23,7 @@ from nocta.estimators.contrastive import ContrastiveEstimator
 from nocta.estimators.embedding import Embedding
 from nocta.estimators.ensemble import EnsembleEstimator
 from nocta.estimators.on_policy import PlanMemory
+from nocta.estimators.population_plug_in import PopulationPlugIn, serves
 from nocta.estimators.retrieval import NeighborBank
 from nocta.estimators.targets import LossTargets
 from nocta.evaluation.rollout import rollout
@@ -69,6 +70,8 @@ class DefaultPlanner(Planner):
         amortized_share: Weight of the network where both are used.
         worth: `(L, M)` worth of each slot on its own, for guided samples.
         seed: Of sampled plans.
+        population: What plans do on average, where subjects are few: estimates are drawn to it.
+        individual_share: Weight of a subject's own estimate against that.
     """
 
     def __init__(
@@ -83,8 +86,11 @@ class DefaultPlanner(Planner):
         amortized_share: float = 0.5,
         worth: NDArray[np.float64] | None = None,
         seed: int = 0,
+        population: PopulationPlugIn | None = None,
+        individual_share: float = 0.5,
     ) -> None:
         self.name, self.options = name, options
+        self.population, self.individual_share = population, individual_share
         self.predictor: CrossFittedPredictor = predictor
         self.actions, self.cost_scale = actions, cost_scale
         self.amortized, self.contrastive = amortized, contrastive
@@ -98,9 +104,14 @@ class DefaultPlanner(Planner):
         members: list[SequentialEstimator] = [
             m for m in (self.amortized, self.contrastive) if m is not None
         ]
-        if len(members) == 1:
-            return members[0]
-        return EnsembleEstimator(members, [self.amortized_share, 1 - self.amortized_share])
+        own = members[0]
+        if len(members) > 1:
+            own = EnsembleEstimator(members, [self.amortized_share, 1 - self.amortized_share])
+        if self.population is None:
+            return own
+        return EnsembleEstimator(
+            [own, self.population], [self.individual_share, 1 - self.individual_share]
+        )
 
     @property
     def chunk(self) -> int:  # type: ignore[override]
@@ -194,6 +205,8 @@ class DefaultPlanner(Planner):
         actions = ActionTable.build(train.catalog, train, worth)
         scale = break_even_weight(targets, train)
         planner = cls(estimator, knobs, predictor, actions, scale, worth=worth, seed=seed)
+        if few and serves(targets):
+            planner.population = PopulationPlugIn(train, targets, knobs.loss)
         if estimator in ("amortized", "ensemble"):
             planner._fit_amortized(train, targets, val, val_targets, seed, progress)
         if estimator in ("contrastive", "ensemble"):
@@ -202,6 +215,8 @@ class DefaultPlanner(Planner):
             )
         if estimator == "ensemble":
             planner._choose_share(val, seed)
+        if planner.population is not None:
+            planner._choose_individual_share(val, seed)
         return planner
 
     def _fit_amortized(
@@ -223,8 +238,9 @@ class DefaultPlanner(Planner):
 
             self.amortized = fit_network(self.options, *data, rehearse, progress)
             return
-        committee = fit_committee(self.options, *data, progress)
-        share = self.options.individual_share
+        counted = self.population is not None
+        committee = fit_committee(self.options, *data, progress, with_population=not counted)
+        share = 1.0 if counted else self.options.individual_share
         if share is None:
 
             def use(share: float) -> None:
@@ -248,6 +264,17 @@ class DefaultPlanner(Planner):
         rollout(policy, train.subset(chosen), progress=progress)
         memory.subjects = [chosen[rows] for rows in memory.subjects]
         return memory
+
+    def _choose_individual_share(self, val: Cohort, seed: int) -> None:
+        """How much a subject's own estimate counts against the population's."""
+        share = self.options.individual_share
+        if share is None:
+
+            def use(share: float) -> None:
+                self.individual_share = share
+
+            share = self._least_regret(use, INDIVIDUAL_SHARES, val, seed)
+        self.individual_share = share
 
     def _choose_share(self, val: Cohort, seed: int) -> None:
         """The mix of both estimators with the least loss plus cost on validation."""

@@ -1,7 +1,8 @@
 """A fitted `default` preset as plain configuration and arrays, and back.
 
-With the amortized estimator no subject's data is in it. Retrieval needs the subjects it retrieves,
-so the other estimators carry the training subjects' values, labels, visits and context.
+With the amortized estimator no subject's data is in it, unless subjects are few and the mean over
+them is counted. That and retrieval need the training subjects: such models carry their values,
+labels, visits and context.
 """
 
 from __future__ import annotations
@@ -11,11 +12,13 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from numpy.typing import NDArray
 
+from nocta.cohort.cohort import Cohort
 from nocta.cohort.state import cohort_state, restore_cohort
 from nocta.estimators.amortized import AmortizedEstimator
 from nocta.estimators.committee import CommitteeEstimator
 from nocta.estimators.contrastive import ContrastiveEstimator
 from nocta.estimators.embedding import Embedding
+from nocta.estimators.population_plug_in import PopulationPlugIn
 from nocta.estimators.retrieval import NeighborBank
 from nocta.estimators.targets import LossTargets
 from nocta.plans.space import ActionTable
@@ -37,6 +40,7 @@ def planner_state(planner: DefaultPlanner) -> State:
         "options": asdict(planner.options),
         "cost_scale": planner.cost_scale,
         "amortized_share": planner.amortized_share,
+        "individual_share": planner.individual_share,
         "n_times": planner.actions.n_times,
         "seed": planner.seed,
     }
@@ -51,6 +55,8 @@ def planner_state(planner: DefaultPlanner) -> State:
         parts["amortized"] = planner.amortized.state()
     if planner.contrastive is not None:
         parts["contrastive"] = retrieval_state(planner.contrastive)
+    if planner.population is not None:
+        parts["population"] = population_state(planner.population)
     for name, part in parts.items():
         add_part(config, arrays, name, part)
     return config, arrays
@@ -64,13 +70,15 @@ def restore_planner(cls: type[P], config: dict[str, Any], arrays: dict[str, NDAr
     tables = (
         tuple(arrays[f"actions.{table}.{t}"] for t in range(config["n_times"])) for table in _TABLES
     )
-    amortized = contrastive = None
+    amortized = contrastive = population = None
     if "amortized" in config:
         own = take_part(config, arrays, "amortized")
         kind = CommitteeEstimator if "individuals" in own[0] else AmortizedEstimator
         amortized = kind.from_state(*own)
     if "contrastive" in config:
         contrastive = restore_retrieval(predictor, *take_part(config, arrays, "contrastive"))
+    if "population" in config:
+        population = restore_population(predictor, *take_part(config, arrays, "population"))
     return cls(
         config["estimator"],
         DefaultOptions(**config["options"]),
@@ -82,7 +90,42 @@ def restore_planner(cls: type[P], config: dict[str, Any], arrays: dict[str, NDAr
         config["amortized_share"],
         arrays.get("worth"),
         config["seed"],
+        population,
+        config.get("individual_share", 0.5),
     )
+
+
+def population_state(estimator: PopulationPlugIn) -> State:
+    config: dict[str, Any] = {"loss": estimator.loss, **_targets_config(estimator.targets)}
+    arrays: dict[str, NDArray[Any]] = {"fold": estimator.targets.fold}
+    add_part(config, arrays, "subjects", cohort_state(estimator.train))
+    return config, arrays
+
+
+def restore_population(
+    predictor: CrossFittedPredictor, config: dict[str, Any], arrays: dict[str, NDArray[Any]]
+) -> PopulationPlugIn:
+    train = restore_cohort(*take_part(config, arrays, "subjects"))
+    return PopulationPlugIn(train, _targets(train, predictor, config, arrays), config["loss"])
+
+
+def _targets_config(targets: LossTargets) -> dict[str, Any]:
+    return {
+        "kinds": list(targets.kinds),
+        "expected": targets.expected,
+        "hindsight": targets.hindsight,
+    }
+
+
+def _targets(
+    train: Cohort,
+    predictor: CrossFittedPredictor,
+    config: dict[str, Any],
+    arrays: dict[str, NDArray[Any]],
+) -> LossTargets:
+    """Inverse of `_targets_config`, for subjects whose folds are kept."""
+    options = (config["kinds"], config["expected"], config["hindsight"])
+    return LossTargets(train, predictor.members, arrays["fold"], *options)
 
 
 def retrieval_state(estimator: ContrastiveEstimator) -> State:
@@ -96,9 +139,7 @@ def retrieval_state(estimator: ContrastiveEstimator) -> State:
         "index": bank.index,
         "loss": estimator.loss,
         "reduction": estimator.reduction,
-        "kinds": list(estimator.targets.kinds),
-        "expected": estimator.targets.expected,
-        "hindsight": estimator.targets.hindsight,
+        **_targets_config(estimator.targets),
     }
     # Only those who are kept for retrieval can ever vote.
     arrays: dict[str, NDArray[Any]] = {"fold": estimator.targets.fold[bank.rows]}
@@ -131,14 +172,7 @@ def restore_retrieval(
         stands_for=arrays.get("stands_for"),
         index=config.get("index", "torch"),
     )
-    targets = LossTargets(
-        train,
-        predictor.members,
-        arrays["fold"],
-        config["kinds"],
-        config["expected"],
-        config["hindsight"],
-    )
+    targets = _targets(train, predictor, config, arrays)
     return ContrastiveEstimator(bank, targets, config["loss"], config["reduction"])
 
 
