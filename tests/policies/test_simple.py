@@ -7,11 +7,15 @@ import json
 import numpy as np
 import pytest
 
+from nocta.cohort.history import History
 from nocta.evaluation import Frontier, common_range
 from nocta.evaluation.rollout import rollout
 from nocta.exceptions import ConfigError, NotFittedError
+from nocta.policies.greedy import greedy_path, slot_blocks
 from nocta.policies.method import COST_SHARE, cost_of_everything
 from nocta.policies.registry import method_class
+from nocta.policies.simple import Static
+from nocta.predictors.cross_fitted import CrossFittedPredictor
 from nocta.testing import (
     OraclePredictor,
     RunningMeanPredictor,
@@ -19,6 +23,7 @@ from nocta.testing import (
     tiny_cohort,
     tiny_counter_cohort,
 )
+from small_models import Parts
 
 NAMES = ("nothing", "everything", "first-visit", "periodic", "random", "static")
 WITH_KNOB = NAMES[2:]
@@ -148,3 +153,29 @@ def test_an_unfitted_method_says_so(name, clinic):
         method_class(name)().settings(clinic[1], 3)
     with pytest.raises(NotFittedError, match="call fit"):
         method_class(name)().policy({})
+
+
+def test_static_may_choose_on_training_subjects_whom_the_judge_never_saw(
+    tiny_parts: Parts, tiny_predictor: CrossFittedPredictor
+) -> None:
+    train, val, test = tiny_parts
+    static = Static(choose_on="training").fit(train, val, seed=0, predictor=tiny_predictor)
+    judge, cohort = static._judges(train, val)
+    assert len(cohort) == len(train)
+    rows = np.tile(np.arange(len(train)), 2)
+    twice = History.of(train.subset(rows), np.ones_like(train.recorded)[rows])
+    found = judge.predict_proba(twice)
+    for fold, member in enumerate(tiny_predictor.members):
+        own = np.flatnonzero(tiny_predictor.fold[rows] == fold)
+        np.testing.assert_allclose(found[own], member.predict_proba(twice.subset(own)), atol=1e-6)
+    on_train = greedy_path(judge, train, slot_blocks(train.catalog.open_slots), seed=0)
+    np.testing.assert_array_equal(static.path_.plans, on_train.plans)
+    check_policy(lambda _: static.policy(static.settings(val, 3)[1]), test)
+
+
+def test_static_does_not_choose_on_subjects_its_judge_has_seen(tiny_parts: Parts) -> None:
+    train, val, _ = tiny_parts
+    with pytest.raises(ConfigError, match="never saw the subjects they judge"):
+        Static(choose_on="training").fit(train, val, seed=0, predictor=RunningMeanPredictor(2))
+    with pytest.raises(ConfigError, match="use 'validation' or 'training'"):
+        Static(choose_on="test").check_options()  # type: ignore[arg-type]

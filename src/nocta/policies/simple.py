@@ -8,12 +8,13 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from nocta.cohort.cohort import Cohort
+from nocta.cohort.cohort import Cohort, even_rows
+from nocta.exceptions import ConfigError
 from nocta.policies.base import Policy
 from nocta.policies.fixed import FirstVisitPolicy, FixedPlanPolicy, RandomPolicy
 from nocta.policies.greedy import GreedyOptions, GreedyPath, greedy_path, slot_blocks
@@ -26,6 +27,9 @@ from nocta.policies.method import (
     spread_knob,
 )
 from nocta.predictors.base import Predictor
+from nocta.predictors.cross_fitted import CrossFittedPredictor, OutOfFoldPredictor
+
+ChooseOn = Literal["validation", "training"]
 
 
 class _Reference(Method):
@@ -48,11 +52,11 @@ class _Reference(Method):
         self.predictor_ = require_predictor(self, predictor)
         self.open_slots_ = train.catalog.open_slots
         self.names_ = train.catalog.names
-        self._choose(val, seed, progress)
+        self._choose(train, val, seed, progress)
         return self
 
-    def _choose(self, val: Cohort, seed: int, progress: bool) -> None:
-        """Choose on validation; nothing to choose by default."""
+    def _choose(self, train: Cohort, val: Cohort, seed: int, progress: bool) -> None:
+        """Choose, on validation as a rule; nothing to choose by default."""
 
     def settings(self, val: Cohort, n_points: int) -> list[dict[str, Any]]:
         require_fitted(self, "predictor_")
@@ -92,7 +96,7 @@ class Random(_Reference):
 
     name = "random"
 
-    def _choose(self, val: Cohort, seed: int, progress: bool) -> None:
+    def _choose(self, train: Cohort, val: Cohort, seed: int, progress: bool) -> None:
         self.seed_ = seed
 
     def settings(self, val: Cohort, n_points: int) -> list[dict[str, Any]]:
@@ -123,15 +127,18 @@ class _AlongPath(_Reference):
     def __init__(self, options: GreedyOptions | None = None) -> None:
         self.options = options
 
-    def _choose(self, val: Cohort, seed: int, progress: bool) -> None:
+    def _choose(self, train: Cohort, val: Cohort, seed: int, progress: bool) -> None:
         self.path_ = greedy_path(
-            self.predictor_,
-            val,
+            *self._judges(train, val),
             self._blocks(),
             seed=seed,
             options=self.options,
             progress=progress,
         )
+
+    def _judges(self, train: Cohort, val: Cohort) -> tuple[Predictor, Cohort]:
+        """Who predicts, and for whom, when plans are chosen."""
+        return self.predictor_, val
 
     @abstractmethod
     def _blocks(self) -> NDArray[np.bool_]:
@@ -156,6 +163,8 @@ class Static(_AlongPath):
 
     Args:
         options: How much work the selection may do.
+        choose_on: `"validation"`, or `"training"`: the training subjects, of whom there are more,
+            each judged by a predictor that never saw it, where there is one.
 
     Example:
         >>> from nocta.testing import RunningMeanPredictor, tiny_cohort
@@ -166,6 +175,28 @@ class Static(_AlongPath):
     """
 
     name = "static"
+
+    def __init__(
+        self, options: GreedyOptions | None = None, choose_on: ChooseOn = "validation"
+    ) -> None:
+        super().__init__(options)
+        self.choose_on: ChooseOn = choose_on
+
+    def check_options(self) -> None:
+        if self.choose_on not in ("validation", "training"):
+            raise ConfigError(f"choose_on is '{self.choose_on}'; use 'validation' or 'training'.")
+
+    def _judges(self, train: Cohort, val: Cohort) -> tuple[Predictor, Cohort]:
+        if self.choose_on == "validation":
+            return super()._judges(train, val)
+        found = self.predictor_
+        if not isinstance(found, CrossFittedPredictor) or len(found.members) < 2:
+            raise ConfigError(
+                "choose_on='training' needs predictors that never saw the subjects they judge, and "
+                "this one saw them all; use 'validation'."
+            )
+        rows = even_rows(len(train), (self.options or GreedyOptions()).max_subjects)
+        return OutOfFoldPredictor(found, rows), train.subset(rows)
 
     def _blocks(self) -> NDArray[np.bool_]:
         return slot_blocks(self.open_slots_)
@@ -222,7 +253,7 @@ class Periodic(_Reference):
     def __init__(self, options: GreedyOptions | None = None) -> None:
         self.options = options
 
-    def _choose(self, val: Cohort, seed: int, progress: bool) -> None:
+    def _choose(self, train: Cohort, val: Cohort, seed: int, progress: bool) -> None:
         found: list[_Rhythm] = []
         for every in _rhythms(len(self.open_slots_)):
             columns = self._visits(every) & self.open_slots_

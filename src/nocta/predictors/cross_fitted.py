@@ -69,3 +69,27 @@ class CrossFittedPredictor(Predictor):
         for i, own in enumerate(config["members"]):
             members.append(KINDS[own["kind"]].from_state(own, arrays_under(arrays, f"member{i}.")))
         return cls(members, arrays["fold"], config["expected"])
+
+
+class OutOfFoldPredictor(Predictor):
+    """Predicts for the training subjects of a cross-fitted predictor, each by a stranger.
+
+    Args:
+        predictor: One member per fold.
+        rows: `(n,)` the training subjects, in the order in which histories hold them; a history
+            may hold all of them several times over.
+    """
+
+    def __init__(self, predictor: CrossFittedPredictor, rows: NDArray[np.int64]) -> None:
+        self.members, self.fold = predictor.members, predictor.fold[rows]
+        self.n_classes_ = predictor.n_classes_
+
+    def predict_proba(self, history: History) -> NDArray[np.float32]:
+        """By the member that never saw the subject, `(n, L, C)`."""
+        fold = np.tile(self.fold, len(history) // len(self.fold))
+        out = np.zeros((*history.values.shape[:2], self.n_classes_), dtype=np.float32)
+        for which, member in enumerate(self.members):
+            own = np.flatnonzero(fold == which)
+            if own.size:
+                out[own] = member.predict_proba(history.subset(own))
+        return out
