@@ -169,8 +169,8 @@ def summarize_plan(
         int(t): [catalog.names[m] for m in np.flatnonzero(plan[t])]
         for t in np.flatnonzero(plan.any(axis=1))
     }
-    loss, ranked_by = at_least_zero(expected_loss), at_least_zero(objective)
-    return PlanSummary(visits, cost, charge, float(loss), float(ranked_by))
+    loss = float(at_least_zero(expected_loss))
+    return PlanSummary(visits, cost, charge, loss, loss + cost_weight * charge)
 
 
 def at_least_zero(estimate: ArrayLike) -> NDArray[np.float64]:

@@ -119,13 +119,14 @@ def _score(
         price = catalog.cost_of(plan)
         weight = float(np.asarray(policy.cost_weight))
         out["time"][open_], out["features"][open_] = decision.time, decision.features
+        charge, shown = expected_charge(price, loss, objective, weight), at_least_zero(loss)
         numbers = {
             "cost": catalog.cost_of(first),
             "plan_cost": price,
-            "expected_charge": expected_charge(price, loss, objective, weight),
-            "expected_loss": at_least_zero(loss),
-            "expected_gain": at_least_zero(found.stopping) - at_least_zero(loss),
-            "objective": at_least_zero(objective),
+            "expected_charge": charge,
+            "expected_loss": shown,
+            "expected_gain": at_least_zero(found.stopping) - shown,
+            "objective": shown + weight * charge,
         }
         for name, values in numbers.items():
             out[name][open_] = values

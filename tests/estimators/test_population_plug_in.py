@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
 import torch
 
+import nocta
 from nocta.cohort.history import History
 from nocta.estimators import population_plug_in
 from nocta.estimators.population_plug_in import PopulationPlugIn
@@ -109,6 +112,55 @@ def test_forgetting_changes_nothing(
     monkeypatch.setattr(population_plug_in, "_UNITS", 1)
     short = PopulationPlugIn(train, targets).score_plans(observation, plans)
     torch.testing.assert_close(short, usual)
+
+
+@pytest.mark.parametrize("labelled", [0, 4])
+def test_slots_that_hardly_anybody_has_a_label_at_are_no_obstacle(
+    tiny_parts: Parts, labelled: int
+) -> None:
+    train, val, test = tiny_parts
+    labels = train.labels.copy()
+    labels[labelled:, -1] = -1  # some folds have nobody there
+    thin = replace(train, labels=labels)
+    fold = np.arange(len(train)) % 5
+    members = [
+        SummaryPredictor((0.1,)).fit(thin.subset(np.flatnonzero(fold != f)), val) for f in range(5)
+    ]
+    predictor = CrossFittedPredictor(members, fold)
+    estimator = PopulationPlugIn(thin, LossTargets(thin, members, fold))
+    state, parents = estimator.start(observation_at(2, tiny_parts)), torch.zeros(5, 1).long()
+    subsets = torch.tensor([[False, False], [True, True]])
+    _, losses = estimator.branch(state, train.n_times - 1, parents, subsets)
+    assert losses.shape == (5, 1, 2)
+    assert bool((losses > 0).all()) == (labelled > 0)
+    model = NOCTA(options={**QUICK, "individual_share": 0.5}).fit(thin, val, predictor=predictor)
+    assert model.rollout(test, model.planner_.cost_scale * 0.3).cost > 0
+
+
+def test_an_offer_is_not_taken_for_a_shorter_one(
+    linear: CrossFittedPredictor, tiny_parts: Parts
+) -> None:
+    train = tiny_parts[0]
+    estimator = PopulationPlugIn(train, LossTargets(train, linear.members, linear.fold))
+    state, parents = estimator.start(observation_at(0, tiny_parts)), torch.zeros(5, 1).long()
+    for n_offered in (1, 2, 3):
+        subsets = torch.zeros(n_offered, 2, dtype=torch.bool)
+        assert estimator.branch(state, 1, parents, subsets)[1].shape == (5, 1, n_offered)
+
+
+def test_a_saved_model_plans_the_same(
+    linear: CrossFittedPredictor, tiny_parts: Parts, tmp_path: Path
+) -> None:
+    train, val, test = tiny_parts
+    options = {**QUICK, "individual_share": 0.3}
+    model = NOCTA(options=options).fit(train, val, predictor=linear)
+    model.save(tmp_path / "model")
+    again = nocta.load(tmp_path / "model")
+    assert again.planner_.individual_share == 0.3
+    for weight in (0.2, 0.6):
+        before, after = (m.rollout(test, m.planner_.cost_scale * weight) for m in (model, again))
+        np.testing.assert_array_equal(before.history.requested, after.history.requested)
+        np.testing.assert_array_equal(before.probabilities, after.probabilities)
 
 
 def test_networks_are_refused(tiny_parts: Parts, tiny_predictor: CrossFittedPredictor) -> None:

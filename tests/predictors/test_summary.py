@@ -13,7 +13,7 @@ import torch
 from nocta.cohort.cohort import Cohort
 from nocta.cohort.history import History
 from nocta.evaluation.metrics import cross_entropy
-from nocta.exceptions import NotFittedError
+from nocta.exceptions import ConfigError, NotFittedError
 from nocta.persistence import load_predictor, save_predictor
 from nocta.predictors import summary
 from nocta.predictors.cross_fitted import CrossFittedPredictor
@@ -288,3 +288,25 @@ def test_no_context_and_many_classes_are_no_obstacle() -> None:
 def test_an_unfitted_predictor_says_so(cohort: Cohort) -> None:
     with pytest.raises(NotFittedError, match="not fitted"):
         SummaryPredictor().predict_proba(History.empty(cohort.catalog, cohort.context))
+
+
+def test_very_many_subjects_are_sampled(tiny_parts: Parts, monkeypatch: pytest.MonkeyPatch) -> None:
+    train, val, _ = tiny_parts
+    n_pairs = int(train.labelled.sum())
+    monkeypatch.setattr(summary, "_ROWS", 1)
+    monkeypatch.setattr(summary, "_MOST_ROWS", 2 * n_pairs)
+    asked_of: list[np.ndarray] = []
+
+    def ask(index: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+        asked_of.append(index)
+        return np.ones((len(index), *train.catalog.open_slots.shape), dtype=bool)
+
+    SummaryPredictor((0.1,)).fit(train, val, requests=ask)
+    # Four masks each of every second subject.
+    assert len(asked_of[0]) == 4 * (len(train) // 2)
+    assert len(np.unique(asked_of[0])) == len(train) // 2
+
+
+def test_no_penalty_at_all_is_refused(tiny_parts: Parts) -> None:
+    with pytest.raises(ConfigError, match="at least one positive number"):
+        SummaryPredictor(()).fit(tiny_parts[0], tiny_parts[1])

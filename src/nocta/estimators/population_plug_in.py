@@ -9,7 +9,7 @@ once per feature and pattern, and a plan costs additions.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -27,6 +27,8 @@ from nocta.predictors.walking import AdditiveNet
 
 #: Beginnings of plans whose averages are remembered, at most.
 _MOST_REMEMBERED = 200_000
+#: Numbers of a slot's table that are remembered, about.
+_MOST_HELD = 1 << 25
 #: Numbers held at once while beginnings are looked at; bounds memory.
 _UNITS = 1 << 22
 
@@ -59,13 +61,16 @@ class PopulationPlugIn(SequentialEstimator):
     def __init__(
         self, train: Cohort, targets: LossTargets, loss: PlanningLoss = "cross-entropy"
     ) -> None:
-        if not serves(targets):
+        if not can_be_counted(targets):
             raise ConfigError("Counting over the population needs predictors that are additive.")
         self.train = train
         self.targets = targets
         self.loss: PlanningLoss = loss
         self._known: dict[bytes, Tensor] = {}
         self._slots: dict[int, _SlotShares] = {}
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**vars(self), "_known": {}, "_slots": {}}  # what is remembered stays behind
 
     def start(self, observation: Observation) -> AskedFor:
         asked = observation.history.requested[:, None].copy()
@@ -76,14 +81,15 @@ class PopulationPlugIn(SequentialEstimator):
     ) -> tuple[AskedFor, Tensor]:
         asked, offered = state.of(parents.numpy()), subsets.numpy()
         flat = asked.reshape(-1, *asked.shape[2:])[:, :time]
-        head = b"%d|%s|%s|" % (time, self.loss.encode(), np.packbits(offered).tobytes())
+        head = b"%d|%d|%s|" % (time, len(offered), self.loss.encode())
+        head += np.packbits(offered).tobytes()
         codes = np.packbits(flat.reshape(len(flat), -1), axis=1)
         keys = [head + code.tobytes() for code in codes]
         if len(self._known) > _MOST_REMEMBERED:
             self._known.clear()
         new = {key: i for i, key in enumerate(keys) if key not in self._known}
         rows = np.fromiter(new.values(), dtype=np.int64)
-        some = max(1, _UNITS // (len(offered) * self.targets.labelled.shape[0]))
+        some = max(1, _UNITS // (max(len(offered), 2 * offered.shape[1]) * len(self.targets.fold)))
         means = [
             self._means(flat[rows[i : i + some]], time, subsets) for i in range(0, len(rows), some)
         ]
@@ -94,7 +100,9 @@ class PopulationPlugIn(SequentialEstimator):
     @torch.no_grad()
     def _means(self, masks: NDArray[np.bool_], time: int, subsets: Tensor) -> Tensor:
         """Mean loss at a slot after each of some requests `(p, time, M)`, by subset, `(p, s)`."""
-        slot = self._slots.setdefault(time, _SlotShares(self.targets, time))
+        if time not in self._slots:
+            self._slots[time] = _SlotShares(self.targets, time)
+        slot = self._slots[time]
         without, more = slot.of(masks)  # (p, C, v), (p, M, C, v)
         gained = subsets.float() @ more.flatten(2)
         logits = without[:, None] + gained.view(*gained.shape[:2], *without.shape[1:])
@@ -130,7 +138,10 @@ class _SlotShares:
     def of(self, masks: NDArray[np.bool_]) -> tuple[Tensor, Tensor]:
         """Logits with nothing acquired at the slot, and what each feature would add to them."""
         keys = [[(m, column.tobytes()) for m, column in enumerate(mask.T.copy())] for mask in masks]
-        self._learn(sorted({key for row in keys for key in row} - self.place.keys()))
+        wanted = {key for row in keys for key in row}
+        if self.table.numel() > _MOST_HELD:
+            self.place, self.table = {}, torch.zeros(0)
+        self._learn(sorted(wanted - self.place.keys()))
         index = torch.tensor([[self.place[key] for key in row] for row in keys])
         found = self.table[index]  # (p, M, 2, C, v)
         return self.free + found[:, :, 0].sum(dim=1), found[:, :, 1] - found[:, :, 0]
@@ -147,7 +158,9 @@ class _SlotShares:
         for feature, patterns in enumerate(waiting):
             for i, pattern in enumerate(patterns):
                 masks[i, :, feature] = np.frombuffer(pattern, dtype=bool)
-        added = self._shares(masks)  # (p, 2, v, M, C)
+        some = max(1, _UNITS // (max(self.time, 1) * len(waiting) * max(len(self.truth[0]), 1)))
+        pieces = [self._shares(masks[i : i + some]) for i in range(0, len(masks), some)]
+        added = torch.cat(pieces)  # (p, 2, v, M, C)
         rows = []
         for feature, patterns in enumerate(waiting):
             for i, pattern in enumerate(patterns):
@@ -169,7 +182,7 @@ class _SlotShares:
                 slots = data.slots[rows][:, : self.time] * shown
                 frame = data.frame[rows][:, : self.time].expand(p, -1, -1, -1)
                 walked = net.walk(torch.cat([slots, frame], dim=-1).flatten(0, 1))
-                state = walked[:, -1].view(p, len(rows), -1)
+                state = walked[:, -1].view(p, len(rows), net.state_width)
             here, frame = data.slots[rows, self.time], data.frame[rows, self.time]
             both = [
                 net.shares(net.extend(state, torch.cat([x, frame], dim=-1)))
@@ -182,6 +195,6 @@ class _SlotShares:
         return torch.cat(parts, dim=2)
 
 
-def serves(targets: LossTargets) -> bool:
+def can_be_counted(targets: LossTargets) -> bool:
     """Whether the average can be counted: features add to the outputs of every predictor."""
     return all(isinstance(p.net_, AdditiveNet) for p in targets.predictors)

@@ -1,13 +1,13 @@
 """The predictor of a cohort without choosing sizes: capacity follows the data.
 
 A first network is fitted. Where it does worse on validation than on its own training subjects it
-has learned them by heart: then it is held against one with dropout and against a linear model over
-summaries of the past, the best is fitted once per fold, and each training subject's losses come
-from a predictor that never saw it. The same is done where much loss is left with everything known:
-labels are noisy then, and a network that judges itself takes noise it has learned for knowledge,
-even if validation happens to be easier than training. With few subjects validation is a matter of
-luck, so the simplest is taken unless another is far ahead; with more, the mean of network and
-linear model where it is better.
+has learned them by heart: then, and wherever subjects are few, it is held against one with dropout
+and against a linear model over summaries of the past, the best is fitted once per fold, and each
+training subject's losses come from a predictor that never saw it. The same is done where much loss
+is left with everything known: labels are noisy then, and a network that judges itself takes noise
+it has learned for knowledge, even if validation happens to be easier than training. With few
+subjects validation is a matter of luck, so the simplest is taken unless another is far ahead; with
+more, the mean of network and linear model where it is better.
 """
 
 from __future__ import annotations
@@ -110,11 +110,13 @@ def _most_careful(
     careful = _candidate(train, first.hidden, 0.4 if small else 0.3, first.seed)
     careful.class_weight = first.class_weight
     careful.fit(train, val, progress=progress)
-    linear = SummaryPredictor(class_weight=first.class_weight, seed=first.seed).fit(train, val)
     lead = CLEARLY_BETTER if small else 1.0
     network = first
     if random_mask_loss(first, val) >= lead * random_mask_loss(careful, val):
         network = careful
+    if len(train) >= _MANY:
+        return network
+    linear = SummaryPredictor(class_weight=first.class_weight, seed=first.seed).fit(train, val)
     if small:
         ahead = random_mask_loss(network, val) < lead * random_mask_loss(linear, val)
         return network if ahead else linear

@@ -56,7 +56,7 @@ class RecurrentNet(nn.Module):
 
 
 class RecurrentPredictor(NeuralPredictor):
-    """Gated recurrent network over visit slots; the predictor of the `default` preset.
+    """Gated recurrent network over visit slots; the `default` preset's where subjects are many.
 
     Args:
         hidden: Units of the recurrent state.

@@ -19,7 +19,8 @@ from sklearn.linear_model import LogisticRegression
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from nocta.cohort.cohort import Cohort
+from nocta.cohort.cohort import Cohort, even_rows
+from nocta.exceptions import ConfigError
 from nocta.plans.sample import random_requests
 from nocta.predictors.encoding import EncodedCohort, InputEncoder
 from nocta.predictors.neural import ClassWeight, NeuralPredictor, Requests
@@ -29,6 +30,8 @@ from nocta.predictors.training import TrainingLog
 INVERSE_PENALTIES = (0.003, 0.01, 0.03, 0.1, 0.3, 1.0)
 #: Random masks per training subject, at least, so that there are about so many rows.
 _MASKS, _ROWS = 4, 20_000
+#: Rows at most: where there are more, an even sample of the subjects stands for them.
+_MOST_ROWS = 400_000
 #: Steps of the optimiser, at most.
 _MAX_STEPS = 200
 #: Log-odds by which a class that was never seen stays behind the rarest one.
@@ -145,7 +148,7 @@ class SummaryNet(nn.Module):
         weight = self.head.weight[:, :n].T[:, None]
         added = seen[..., :n] @ (mine * weight).flatten(1)  # one column per feature and class
         free = F.linear(seen[..., n:], self.head.weight[:, n:], self.head.bias)
-        return free, added.view(*added.shape[:-1], self.n_features, -1)
+        return free, added.view(*added.shape[:-1], self.n_features, self.head.out_features)
 
     def forward(self, inputs: Tensor) -> Tensor:
         """Outputs at every slot, `(n, L, n_outputs)`."""
@@ -199,7 +202,7 @@ class SummaryPredictor(NeuralPredictor):
 
     Args:
         inverse_penalties: Strengths of the prior to choose from on validation (`C` of
-            scikit-learn, where every training subject counts once).
+            scikit-learn, where every labelled visit counts once).
         class_weight: `"balanced"` counters rare classes; it distorts probabilities.
         calibrate: Fit a temperature on validation.
         seed: Same seed, same predictor.
@@ -234,6 +237,8 @@ class SummaryPredictor(NeuralPredictor):
         progress: bool,
         on_epoch: Callable[[int, float], None] | None,
     ) -> None:
+        if not self.inverse_penalties:
+            raise ConfigError("inverse_penalties is empty; give at least one positive number.")
         open_slots = train_cohort.catalog.open_slots
         ask = requests or (lambda index, r: random_requests(len(index), open_slots, r))
         rows, labels, copies = self._rows(train_cohort, ask, rng)
@@ -271,10 +276,12 @@ class SummaryPredictor(NeuralPredictor):
         data = EncodedCohort(self.encoder_, cohort)
         n_pairs = max(int(cohort.labelled.sum()), 1)
         copies = int(np.clip(_ROWS // n_pairs, _MASKS, 40))
-        index = np.tile(np.arange(len(cohort)), copies)
+        # So many weights need no more than a sample of very many subjects.
+        wanted = min(1.0, _MOST_ROWS / (n_pairs * copies))
+        index = np.tile(even_rows(len(cohort), max(1, int(wanted * len(cohort)))), copies)
         asked = ask(index, rng)
-        labelled = np.tile(cohort.labelled, (copies, 1))
-        labels = np.tile(cohort.labels, (copies, 1))[labelled]
+        labelled = cohort.labelled[index]
+        labels = cohort.labels[index][labelled]
         rows = []
         for i in range(0, len(index), _AT_ONCE):  # what has no label is not held
             some = slice(i, i + _AT_ONCE)

@@ -1,7 +1,8 @@
 """How the `default` preset fits its amortized estimator, by what the cohort allows.
 
 Many subjects: one network, trained on random plans and then, round by round, on the plans its own
-planner makes. Few: a committee that is drawn towards the population's mean.
+planner makes. Few: a committee that is drawn towards the population's mean, which is learned too,
+or counted (`nocta.estimators.population_plug_in`).
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """The `default` preset: what we measured to be best.
 
-A recurrent predictor; an amortized estimator, trained as `amortized_recipe` says; retrieval with
-many neighbours and fading votes; beam search. Nothing that is trained depends on the cost weight,
-so one fit serves every cost weight and budget.
+A predictor that fits the cohort's size; an amortized estimator, trained as `amortized_recipe` says;
+retrieval with many neighbours and fading votes; beam search. Nothing that is trained depends on the
+cost weight, so one fit serves every cost weight and budget.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from nocta.estimators.contrastive import ContrastiveEstimator
 from nocta.estimators.embedding import Embedding
 from nocta.estimators.ensemble import EnsembleEstimator
 from nocta.estimators.on_policy import PlanMemory
-from nocta.estimators.population_plug_in import PopulationPlugIn, serves
+from nocta.estimators.population_plug_in import PopulationPlugIn, can_be_counted
 from nocta.estimators.retrieval import NeighborBank
 from nocta.estimators.targets import LossTargets
 from nocta.evaluation.rollout import rollout
@@ -205,7 +205,7 @@ class DefaultPlanner(Planner):
         actions = ActionTable.build(train.catalog, train, worth)
         scale = break_even_weight(targets, train)
         planner = cls(estimator, knobs, predictor, actions, scale, worth=worth, seed=seed)
-        if few and serves(targets):
+        if few and can_be_counted(targets):
             planner.population = PopulationPlugIn(train, targets, knobs.loss)
         if estimator in ("amortized", "ensemble"):
             planner._fit_amortized(train, targets, val, val_targets, seed, progress)

@@ -106,6 +106,8 @@ _PAPER_WEIGHTS = {"synthetic": (0.57, 0.42, 0.23)}
 _REAL = ("adni", "oai-womac", "oai-klg")
 _REAL_TABLES = ("adni", "womac", "klg")
 _ABLATION: dict[str, Any] = {"preset": "paper", "n_points": 4, "cost_weights": _PAPER_WEIGHTS}
+#: Of few subjects only the neighbours have a say, not the mean of all as well.
+_OWN_VOTES = {"default": {"individual_share": 1.0}}
 
 RECIPES: tuple[Recipe, ...] = (
     Recipe("table-synthetic", "synthetic", "all methods on the synthetic task"),
@@ -133,6 +135,7 @@ RECIPES: tuple[Recipe, ...] = (
         "table-embedding",
         "embedding",
         "retrieval by values, by the predictor's state, by the learned embedding",
+        needs=_OWN_VOTES,
         **_ABLATION,
     ),
     Recipe(
@@ -144,7 +147,7 @@ RECIPES: tuple[Recipe, ...] = (
         cost_weights={"synthetic": (0.42, 0.23)},
         needs={"default": {"search": "uniform"}},
     ),
-    Recipe("table-neighbors", "neighbors", "number of neighbours K", **_ABLATION),
+    Recipe("table-neighbors", "neighbors", "number of neighbours K", needs=_OWN_VOTES, **_ABLATION),
     Recipe("table-kappa", "kappa", "number of top plans kappa", **_ABLATION),
     Recipe("table-beta", "beta", "scale of the similarity beta", **_ABLATION),
     Recipe("table-gamma", "gamma", "margin of the contrastive loss gamma", **_ABLATION),
