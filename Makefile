@@ -17,6 +17,7 @@ install: $(STAMP)
 
 # torch first and by exact version: a range would pull a build for graphics cards.
 $(STAMP): pyproject.toml constraints.txt
+	@echo "Setting up $(VENV): about 2 GB from the package index, some minutes."
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check "torch==$$(sed -n 's/^torch==//p' constraints.txt)"
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[data,cde,tune,dask,faiss,dev]'

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import signal
 import subprocess
 import sys
 import time
 import types
+from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner
@@ -112,3 +114,19 @@ def test_help_imports_nothing_heavy() -> None:
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     assert time.perf_counter() - started < 5  # half a second on an idle machine
+
+
+def test_being_told_to_end_is_like_an_interrupt(tmp_path: Path) -> None:
+    command = [sys.executable, "-c", "import nocta.cli; nocta.cli.main()", "compare", "synthetic"]
+    options = ["--quick", "--methods", "random,static", "--seeds", "2", "--out", str(tmp_path)]
+    process = subprocess.Popen(
+        [*command, *options], stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True
+    )
+    for _ in range(600):
+        if (tmp_path / "setup.json").exists() or process.poll() is not None:
+            break
+        time.sleep(0.1)
+    process.send_signal(signal.SIGTERM)
+    _, said = process.communicate(timeout=120)
+    assert process.returncode == 130
+    assert "the same command goes on" in said

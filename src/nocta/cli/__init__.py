@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import signal
 from collections.abc import Sequence
+from types import FrameType
 
 __all__ = ["main"]
 
@@ -10,8 +12,15 @@ __all__ = ["main"]
 def main(argv: Sequence[str] | None = None) -> None:
     """Run `nocta` with these arguments (those of the process by default) and exit.
 
-    Exit status: 0 good, 2 the user's input, 1 anything else.
+    Exit status: 0 good, 2 the user's input, 1 anything else. Being told to end is like Ctrl-C: what
+    is finished is kept, and no worker goes on alone.
     """
     from nocta.cli.app import app
 
+    signal.signal(signal.SIGTERM, _interrupt)
+
     app(args=None if argv is None else list(argv), prog_name="nocta")
+
+
+def _interrupt(number: int, frame: FrameType | None) -> None:
+    raise KeyboardInterrupt

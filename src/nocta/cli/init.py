@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 from typing import Annotated
 
@@ -64,7 +65,7 @@ def init(
         typer.echo(f"As it stands it reads: {draft.check}")
     else:
         typer.echo(f"As it stands it does not read yet. {draft.check}")
-    typer.echo(f"Next: `nocta describe {data}`.")
+    typer.echo(f"Next: `nocta describe {shlex.quote(str(data))}`.")
 
 
 def _target(data: Path) -> Path:
