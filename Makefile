@@ -9,7 +9,7 @@ export OMP_NUM_THREADS ?= 1
 # The results of record; `make -k results` goes on past a part that fails.
 ABLATIONS := table-embedding table-candidates table-neighbors table-kappa table-beta table-gamma
 RESULTS := results-synthetic results-synthetic-paper results-pbc-event results-pbc-stage \
-	results-physionet2012 results-full-history results-ras-fidelity results-variants results-ablations results-paper
+	results-physionet2012 results-full-history results-few-subjects results-ras-fidelity results-variants results-ablations results-paper
 
 .PHONY: install demo test test-slow bench bench-quick bench-large lint types format clean results $(RESULTS)
 
@@ -54,12 +54,14 @@ results-synthetic-paper: install
 	  --cost-weights 0.57,0.42,0.34,0.23 --out results/synthetic-paper
 
 results-pbc-event: install
-	$(BIN)/nocta compare pbc-event --methods nocta-amortized,nocta-contrastive,$(REFERENCES) --seeds 10 --out results/pbc-event
-	$(BIN)/nocta compare pbc-event --methods nocta-amortized,difa,ras,as --seeds 4 --out results/pbc-event-more
+	$(BIN)/nocta compare pbc-event --methods nocta-amortized,$(REFERENCES) --seeds 10 --out results/pbc-event
+	$(BIN)/nocta compare pbc-event --methods difa,ras,as --seeds 4 --out results/pbc-event-more
+	$(BIN)/python benchmarks/across.py results/pbc-event results/pbc-event-more
 
 results-pbc-stage: install
-	$(BIN)/nocta compare pbc-stage --methods nocta-amortized,nocta-contrastive,$(REFERENCES) --seeds 10 --out results/pbc-stage
-	$(BIN)/nocta compare pbc-stage --methods nocta-amortized,difa,ras,as --seeds 4 --out results/pbc-stage-more
+	$(BIN)/nocta compare pbc-stage --methods nocta-amortized,$(REFERENCES) --seeds 10 --out results/pbc-stage
+	$(BIN)/nocta compare pbc-stage --methods difa,ras,as --seeds 4 --out results/pbc-stage-more
+	$(BIN)/python benchmarks/across.py results/pbc-stage results/pbc-stage-more
 
 # Its files have to be there: docs/how-to/public-data.md.
 results-physionet2012: install
@@ -73,6 +75,9 @@ results-full-history: install
 	for name in pbc-event pbc-stage; do \
 	  $(BIN)/python benchmarks/full_history.py $$name --seeds 10 --kept results/$$name || exit 1; done
 	$(BIN)/python benchmarks/full_history.py physionet2012 --seeds 5 --kept results/physionet2012
+
+results-few-subjects: install
+	$(BIN)/python benchmarks/few_subjects.py pbc-event pbc-stage --seeds 10
 
 results-variants: install
 	$(BIN)/python benchmarks/variants.py --subjects 5000 --out results/variants
