@@ -144,7 +144,12 @@ def read_rows(file: Path) -> list[dict[str, object]]:
 
 
 def report(rows: list[dict[str, object]]) -> str:
-    """Per metric: the mean of both over seeds, and by how much ours is ahead, with its error."""
+    """Per metric: the mean of both over seeds, and by how much ours is ahead, with its error.
+
+    Seeds that only one of them has are left out.
+    """
+    seeds = [{str(r["seed"]) for r in rows if r["model"] == name} for name in MODELS]
+    rows = [row for row in rows if str(row["seed"]) in seeds[0] & seeds[1]]
     lines = []
     for metric in METRICS:
         ours, theirs = (

@@ -63,7 +63,7 @@ def test_a_comparison_from_end_to_end(tmp_path: Path) -> None:
         (["--methods", "static", "--budgets", "a,b"], "is not a list of numbers"),
         (["--methods", "static", "--budgets=-1"], "use numbers of at least 0"),
         (["--methods", "static", "--split-column", "set"], "has no split of its own"),
-        (["--methods", "static", "--fractions", ".5,.5,.5"], "must be positive and sum to 1"),
+        (["--methods", "static", "--fractions", ".5,.5,.5"], "three numbers above 0 that sum to 1"),
         (["--methods", "static", "--schema", "s.toml"], "--schema belongs to a table file"),
         (["--methods", "static", "--seeds", "0"], "--seeds"),
         (
@@ -80,7 +80,7 @@ def test_a_comparison_from_end_to_end(tmp_path: Path) -> None:
         ),
         (["--methods", "static", "-o", "hidden=3"], "write METHOD.OPTION=VALUE"),
         (["--methods", "static", "-o", "static.hidden"], "write it as NAME=VALUE"),
-        (["--methods", "static", "-o", "static.hidden=3"], "It has: none."),
+        (["--methods", "random", "-o", "random.hidden=3"], "It has: none."),
     ],
 )
 def test_wrong_input_exits_with_status_two(args: list[str], message: str, tmp_path: Path) -> None:
