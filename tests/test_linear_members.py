@@ -17,28 +17,14 @@ from nocta.policies.asac import Asac
 from nocta.policies.asac_training import AsacTraining, JointTraining
 from nocta.policies.dime import Dime
 from nocta.predictors.cross_fitted import CrossFittedPredictor
-from nocta.predictors.mixed import MixedPredictor
-from nocta.predictors.neural import NeuralPredictor
 from nocta.predictors.summary import SummaryPredictor
-from nocta.predictors.training import TrainingConfig
 from nocta.testing import check_policy
-from small_models import QUICK, WEIGHT, Parts
+from small_models import QUICK, WEIGHT, Parts, linear_members
 
 
 @pytest.fixture(scope="module", params=["summary", "mixed"])
 def shared(request: pytest.FixtureRequest, tiny_parts: Parts) -> CrossFittedPredictor:
-    train, val, _ = tiny_parts
-    fold = np.arange(len(train)) % 2
-    short = TrainingConfig(epochs=6, batch_size=32, learning_rate=1e-2)
-    members: list[NeuralPredictor] = []
-    for i in range(2):
-        member = (
-            SummaryPredictor((0.3,), seed=i)
-            if request.param == "summary"
-            else MixedPredictor(8, training=short, seed=i)
-        )
-        members.append(member.fit(train.subset(np.flatnonzero(fold != i)), val))
-    return CrossFittedPredictor(members, fold)
+    return linear_members(request.param, tiny_parts)
 
 
 def weights(predictor: CrossFittedPredictor) -> list[torch.Tensor]:

@@ -18,12 +18,10 @@ from nocta.plans.sample import uniform_plans
 from nocta.policies.base import Observation
 from nocta.predictors import encoding
 from nocta.predictors.cross_fitted import CrossFittedPredictor
-from nocta.predictors.mixed import MixedPredictor
 from nocta.predictors.mlp import MLPPredictor
-from nocta.predictors.neural import NeuralPredictor
 from nocta.predictors.summary import SummaryPredictor
 from nocta.predictors.training import TrainingConfig
-from small_models import Parts
+from small_models import Parts, linear_members
 
 
 @pytest.fixture(scope="module")
@@ -70,19 +68,7 @@ def test_growing_a_plan_equals_scoring_it_whole(
 
 @pytest.fixture(scope="module", params=["summary", "mixed"])
 def walking(request: pytest.FixtureRequest, tiny_parts: Parts) -> CrossFittedPredictor:
-    """Two linear models, or means of one and a network, each for half of the subjects."""
-    train, val, _ = tiny_parts
-    fold = np.arange(len(train)) % 2
-    short = TrainingConfig(epochs=6, batch_size=32, learning_rate=1e-2)
-    members: list[NeuralPredictor] = []
-    for i in range(2):
-        member = (
-            SummaryPredictor((0.3,), seed=i)
-            if request.param == "summary"
-            else MixedPredictor(8, training=short, seed=i)
-        )
-        members.append(member.fit(train.subset(np.flatnonzero(fold != i)), val))
-    return CrossFittedPredictor(members, fold)
+    return linear_members(request.param, tiny_parts)
 
 
 @pytest.mark.parametrize("time", [-1, 0, 2])

@@ -149,7 +149,7 @@ def _listing() -> Table:
 
     from nocta.reproduce import RECIPES
 
-    table = Table(box=SIMPLE_HEAD)
+    table = Table(box=SIMPLE_HEAD, pad_edge=False, padding=(0, 0, 0, 1))
     for column in ("name", "in the paper", "what", "data"):
         table.add_column(column, no_wrap=column == "name")
     for recipe in RECIPES:
@@ -163,9 +163,17 @@ def _table(sheet: Sheet) -> Table:
     from rich.table import Table
 
     head, rows = sheet.readable()
-    table = Table(title=sheet.title, title_justify="left", box=SIMPLE_HEAD)
+    table = Table(
+        title=sheet.title,
+        title_justify="left",
+        box=SIMPLE_HEAD,
+        pad_edge=False,
+        padding=(0, 0, 0, 1),
+    )
     for i, column in enumerate(head):
-        table.add_column(column, justify="right" if i else "left", no_wrap=i == 0)
+        # A number stays with its error; names of columns may take several lines.
+        name = "\n".join(column.split()) if i else column
+        table.add_column(name, justify="right" if i else "left", no_wrap=True)
     for row in rows:
         table.add_row(*row)
     return table

@@ -23,7 +23,7 @@ from nocta.estimators.targets import LossTargets
 from nocta.exceptions import ConfigError
 from nocta.objective import PlanningLoss
 from nocta.policies.base import Observation
-from nocta.predictors.walking import AdditiveNet
+from nocta.predictors.walking import AdditiveNet, next_shares
 
 #: Beginnings of plans whose averages are remembered, at most.
 _MOST_REMEMBERED = 200_000
@@ -184,13 +184,10 @@ class _SlotShares:
                 walked = net.walk(torch.cat([slots, frame], dim=-1).flatten(0, 1))
                 state = walked[:, -1].view(p, len(rows), net.state_width)
             here, frame = data.slots[rows, self.time], data.frame[rows, self.time]
-            both = [
-                net.shares(net.extend(state, torch.cat([x, frame], dim=-1)))
-                for x in (0 * here, here)
-            ]
+            never, without, with_it = next_shares(net, state, here, frame)
             heat = predictor.temperature_
-            free.append(both[0][0][0] / heat)
-            parts.append(torch.stack([added for _, added in both], dim=1) / heat)
+            free.append(never[0] / heat)
+            parts.append(torch.stack([without, with_it], dim=1) / heat)
         self.free = torch.cat(free).T
         return torch.cat(parts, dim=2)
 

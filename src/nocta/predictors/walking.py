@@ -53,8 +53,21 @@ def read_subsets(
         frame: `(..., frame)` the rest of the inputs.
         subsets: `(s, M)` booleans.
     """
-    known, unknown = (
-        net.shares(net.extend(state, torch.cat([x, frame], dim=-1))) for x in (slots, 0 * slots)
+    free, without, with_it = next_shares(net, state, slots, frame)
+    least = free + without.sum(dim=-2)
+    return least[..., None, :] + subsets.float() @ (with_it - without)
+
+
+def next_shares(
+    net: AdditiveNet, state: Tensor, slots: Tensor, frame: Tensor
+) -> tuple[Tensor, Tensor, Tensor]:
+    """What adds to the outputs at the next slot; arguments as in `read_subsets`.
+
+    Returns:
+        What does not depend on what was acquired, `(..., C)`, and what each feature adds if it is
+        not acquired at that slot, and if it is, `(..., M, C)` each.
+    """
+    without, with_it = (
+        net.shares(net.extend(state, torch.cat([x, frame], dim=-1))) for x in (0 * slots, slots)
     )
-    least = unknown[0] + unknown[1].sum(dim=-2)
-    return least[..., None, :] + subsets.float() @ (known[1] - unknown[1])
+    return *without, with_it[1]

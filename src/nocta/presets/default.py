@@ -1,7 +1,7 @@
 """The `default` preset: what we measured to be best.
 
 A predictor that fits the cohort's size; an amortized estimator, trained as `amortized_recipe` says;
-retrieval with many neighbours and fading votes; beam search. Nothing that is trained depends on the
+retrieval as `retrieval_recipe` says; beam search. Nothing that is trained depends on the
 cost weight, so one fit serves every cost weight and budget.
 """
 
@@ -16,15 +16,12 @@ from numpy.typing import NDArray
 from nocta.cohort.catalog import Catalog
 from nocta.cohort.cohort import Cohort
 from nocta.estimators.amortized import AmortizedEstimator
-from nocta.estimators.bank import choose_bank
 from nocta.estimators.base import SequentialEstimator
 from nocta.estimators.committee import CommitteeEstimator
 from nocta.estimators.contrastive import ContrastiveEstimator
-from nocta.estimators.embedding import Embedding
 from nocta.estimators.ensemble import EnsembleEstimator
 from nocta.estimators.on_policy import PlanMemory
 from nocta.estimators.population_plug_in import PopulationPlugIn, can_be_counted
-from nocta.estimators.retrieval import NeighborBank
 from nocta.estimators.targets import LossTargets
 from nocta.evaluation.rollout import rollout
 from nocta.options import read_options
@@ -41,7 +38,6 @@ from nocta.policies.base import Observation
 from nocta.policies.planner import PlanningPolicy, Search
 from nocta.predictors.cross_fitted import CrossFittedPredictor
 from nocta.predictors.fitting import fit_predictor
-from nocta.predictors.training import TrainingConfig
 from nocta.predictors.walking import AdditiveNet
 from nocta.presets.amortized_recipe import (
     HINDSIGHT,
@@ -51,6 +47,7 @@ from nocta.presets.amortized_recipe import (
 )
 from nocta.presets.base import EstimatorName, Planner, break_even_weight, slot_worth
 from nocta.presets.options import DefaultOptions, check_estimator
+from nocta.presets.retrieval_recipe import fit_retrieval
 
 #: Validation subjects on whom a share is tried, at most.
 _MOST_TRIED = 300
@@ -315,51 +312,3 @@ class DefaultPlanner(Planner):
         from nocta.presets.default_state import restore_planner
 
         return restore_planner(cls, config, arrays)
-
-
-def fit_retrieval(
-    options: DefaultOptions,
-    predictor: CrossFittedPredictor,
-    train: Cohort,
-    targets: LossTargets,
-    val: Cohort,
-    val_targets: LossTargets,
-    cost_scale: float,
-    seed: int,
-    progress: bool,
-) -> ContrastiveEstimator:
-    """Embedding over the whole range of cost weights, and the bank it searches."""
-    embedding = None
-    if options.metric == "embedding":
-        embedding = Embedding(
-            network="recurrent",
-            hidden=64 if len(train) >= 2000 else 32,
-            n_candidates=64,
-            similarity_scale=4.0,
-            training=TrainingConfig(
-                epochs=5 if len(train) >= 2000 else 30,
-                batch_size=48,
-                learning_rate=2e-3,
-                check_every=1,
-                patience=8,
-            ),
-            seed=seed,
-        )
-        weights = [cost_scale * factor for factor in (0.4, 0.7, 1.0)]
-        embedding.fit(train, targets, val, val_targets, weights, progress=progress)
-    rows, stands_for = choose_bank(train.labels, options.bank_size, options.bank_sampling)
-    if len(rows) < len(train):  # only those who are kept can ever vote
-        train, targets = train.subset(rows), targets.subset(train, rows)
-    bank = NeighborBank(
-        train,
-        options.metric,
-        encoder=predictor.members[0].encoder_ if embedding is None else embedding.encoder_,
-        embedding=embedding,
-        predictor=predictor.members[0],
-        n_neighbors=options.n_neighbors,
-        radius=options.radius,
-        kernel=options.kernel,
-        stands_for=stands_for if options.bank_sampling == "stratified" else None,
-        index=options.neighbor_index,
-    )
-    return ContrastiveEstimator(bank, targets, options.loss)
