@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import pickle
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
 
 from nocta.cohort.history import History
-from nocta.estimators import contrastive, retrieval
+from nocta.estimators import contrastive, counted_votes, retrieval
 from nocta.estimators.base import SequentialEstimator
-from nocta.estimators.contrastive import ContrastiveEstimator, PendingStates
+from nocta.estimators.contrastive import ContrastiveEstimator
+from nocta.estimators.counted_votes import CountedContrastive, votes_of
 from nocta.estimators.retrieval import NeighborBank
 from nocta.estimators.targets import LossTargets
 from nocta.exceptions import ConfigError
@@ -82,7 +86,10 @@ def test_any_predictor_that_goes_slot_by_slot_grows_plans(
 ) -> None:
     train = tiny_parts[0]
     targets = LossTargets(train, walking.members, walking.fold, hindsight=hindsight)
-    estimator = ContrastiveEstimator(fitted.bank, targets)
+    estimator = votes_of(fitted.bank, targets)
+    assert isinstance(estimator, CountedContrastive) == isinstance(
+        walking.members[0], SummaryPredictor
+    )
     observation = observe(tiny_parts[2].subset(np.arange(5)), time)
     later = np.arange(4)[:, None] > time
     plans = uniform_plans(12, train.catalog.open_slots & later, np.random.default_rng(0))
@@ -102,9 +109,8 @@ def test_prefixes_kept_by_a_beam_go_on_from_where_they_stood(
 ) -> None:
     """Every subject keeps prefixes of its own, not in order, some twice, over three slots."""
     monkeypatch.setattr(contrastive, "_UNITS", units)
-    estimator = ContrastiveEstimator(
-        fitted.bank, LossTargets(tiny_parts[0], walking.members, walking.fold)
-    )
+    monkeypatch.setattr(counted_votes, "UNITS", units)
+    estimator = votes_of(fitted.bank, LossTargets(tiny_parts[0], walking.members, walking.fold))
     observation = observe(tiny_parts[2].subset(np.arange(4)), 0)
     subsets = torch.tensor([[False, False], [True, False], [False, True], [True, True]])
     rng = np.random.default_rng(1)
@@ -123,16 +129,29 @@ def test_prefixes_kept_by_a_beam_go_on_from_where_they_stood(
         np.testing.assert_allclose(total[i], whole, atol=1e-4)
 
 
-def test_states_wait_only_where_features_add_up(
-    fitted: ContrastiveEstimator, tiny_parts: Parts, walking: CrossFittedPredictor
-) -> None:
-    estimator = ContrastiveEstimator(
-        fitted.bank, LossTargets(tiny_parts[0], walking.members, walking.fold)
+@pytest.mark.parametrize("labelled", [0, 9])
+def test_looked_up_votes_are_the_votes(tiny_parts: Parts, labelled: int) -> None:
+    """Also where few or none of the voters have a label at a slot."""
+    train, val, test = tiny_parts
+    labels = train.labels.copy()
+    labels[labelled:, 2] = -1
+    parts = replace(train, labels=labels), val, test
+    predictor = linear_members("summary", parts)
+    targets = LossTargets(parts[0], predictor.members, predictor.fold, hindsight=0.5)
+    options = (bank(parts, predictor, n_neighbors=40, kernel="gaussian"), targets)
+    looked_up, computed = CountedContrastive(*options), ContrastiveEstimator(*options)
+    observation = observe(test.subset(np.arange(6)), 0)
+    plans = uniform_plans(12, train.catalog.open_slots, np.random.default_rng(0))
+    plans[:, 0] = False
+    one, other = (
+        SequentialEstimator.score_plans(estimator, observation, plans)
+        for estimator in (looked_up, computed)
     )
-    start = estimator.start(observe(tiny_parts[2].subset(np.arange(4)), 0))
-    state, _ = estimator.branch(start, 1, torch.zeros(4, 1, dtype=torch.long), torch.eye(2) > 0)
-    waits = [isinstance(hidden, PendingStates) for hidden in state.hidden.values()]
-    assert waits == [isinstance(walking.members[0], SummaryPredictor)] * 2
+    assert float(other.std(dim=1).min()) > 1e-3
+    np.testing.assert_allclose(one, other, atol=1e-5)
+    kept = pickle.loads(pickle.dumps(looked_up))
+    again = SequentialEstimator.score_plans(kept, observation, plans)
+    np.testing.assert_array_equal(again, one)
 
 
 def test_voters_are_judged_by_a_network_that_never_saw_them(

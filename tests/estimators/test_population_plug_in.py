@@ -12,7 +12,7 @@ import torch
 
 import nocta
 from nocta.cohort.history import History
-from nocta.estimators import population_plug_in
+from nocta.estimators import population_plug_in, slot_shares
 from nocta.estimators.population_plug_in import PopulationPlugIn
 from nocta.estimators.targets import LossTargets
 from nocta.exceptions import ConfigError
@@ -109,7 +109,9 @@ def test_forgetting_changes_nothing(
     observation = observation_at(-1, tiny_parts)
     usual = PopulationPlugIn(train, targets).score_plans(observation, plans)
     monkeypatch.setattr(population_plug_in, "_MOST_REMEMBERED", 3)
-    monkeypatch.setattr(population_plug_in, "_UNITS", 1)
+    monkeypatch.setattr(population_plug_in, "UNITS", 1)
+    monkeypatch.setattr(slot_shares, "UNITS", 1)
+    monkeypatch.setattr(slot_shares, "_MOST_HELD", 1)
     short = PopulationPlugIn(train, targets).score_plans(observation, plans)
     torch.testing.assert_close(short, usual)
 

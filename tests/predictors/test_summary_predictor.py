@@ -18,7 +18,7 @@ from nocta.persistence import load_predictor, save_predictor
 from nocta.predictors import summary
 from nocta.predictors.cross_fitted import CrossFittedPredictor
 from nocta.predictors.summary import SummaryNet, SummaryPredictor
-from nocta.predictors.walking import AdditiveNet, WalkingNet, read_subsets
+from nocta.predictors.walking import AdditiveNet, WalkingNet, next_shares
 from nocta.testing import check_predictor, tiny_cohort, tiny_counter_cohort
 from small_models import Parts
 
@@ -110,7 +110,9 @@ def test_subsets_read_together_equal_subsets_read_alone(
     if time:
         before = net.walk(inputs[:, :time])[:, -1]
     subsets = torch.tensor(list(product([False, True], repeat=2)))
-    together = read_subsets(net, before, slots, frame, subsets)
+    free, without, with_it = next_shares(net, before, slots, frame)
+    least = free + without.sum(dim=1)
+    together = least[:, None] + subsets.float() @ (with_it - without)
     owner = torch.from_numpy(encoder.slot_owner_)
     alone = [
         net.read(net.extend(before, torch.cat([slots * subset[owner], frame], dim=1)))

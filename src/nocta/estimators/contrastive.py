@@ -24,7 +24,7 @@ from nocta.exceptions import ConfigError
 from nocta.objective import LossReduction, PlanningLoss
 from nocta.plans.tree import PlanTree
 from nocta.policies.base import Observation
-from nocta.predictors.walking import AdditiveNet, WalkingNet, read_subsets
+from nocta.predictors.walking import WalkingNet
 
 #: Numbers held at once for one slot of voters' states; bounds memory.
 _UNITS = 1 << 24
@@ -38,15 +38,7 @@ class VotingState(NamedTuple):
 
     neighbors: Neighbors
     voters: dict[int, Tensor]  # positions among all n * K voters, by fold
-    hidden: dict[int, Tensor | PendingStates]  # (voters of the fold, prefixes, hidden)
-
-
-class PendingStates(NamedTuple):
-    """States of prefixes that are computed when one of them is continued, and only for that one."""
-
-    before: Tensor  # (voters, q, hidden): of what each prefix continues
-    time: int
-    subsets: Tensor  # (s, M): by what; prefix i continues i // s by subset i % s
+    hidden: dict[int, Tensor]  # (voters of the fold, prefixes, hidden)
 
 
 class ContrastiveEstimator(SequentialEstimator):
@@ -96,13 +88,12 @@ class ContrastiveEstimator(SequentialEstimator):
 
     @torch.no_grad()
     def start(self, observation: Observation) -> VotingState:
-        if self.reduction != "sum":
-            raise ConfigError("Growing plans slot by slot needs loss_reduction='sum'.")
+        self._require_sum()
         neighbors = self.bank.nearest(observation)
         time, k = int(observation.time[0]), neighbors.subjects.shape[1]
         flat = neighbors.subjects.reshape(-1).numpy()
         voters = self._by_fold(flat)
-        hidden: dict[int, Tensor | PendingStates] = {}
+        hidden: dict[int, Tensor] = {}
         for fold, rows in voters.items():
             net = self._net(fold)
             known = torch.zeros(len(rows), 1, net.state_width)
@@ -120,60 +111,41 @@ class ContrastiveEstimator(SequentialEstimator):
         subjects, weight, _ = state.neighbors
         (n, q), k, s = parents.shape, subjects.shape[1], len(subsets)
         losses = torch.empty(n * k, q * s)
-        hidden: dict[int, Tensor | PendingStates] = {}
+        hidden: dict[int, Tensor] = {}
         for fold, rows in state.voters.items():
             voters, chosen = subjects.reshape(-1)[rows], parents[rows // k]
-            known = self._states_of(fold, voters, state.hidden[fold], chosen)
+            known = state.hidden[fold]
+            known = known.gather(1, chosen[..., None].expand(-1, -1, known.shape[2]))
             some = max(1, _UNITS // (q * s * known.shape[2]))
             parts = [
                 self._continue(fold, *part, subsets, time)
                 for part in zip(torch.split(voters, some), torch.split(known, some), strict=True)
             ]
-            after = [own for own, _ in parts if own is not None]
-            hidden[fold] = (
-                torch.cat(after).flatten(1, 2) if after else PendingStates(known, time, subsets)
-            )
+            hidden[fold] = torch.cat([after for after, _ in parts]).flatten(1, 2)
             losses[rows] = torch.cat([loss for _, loss in parts]).flatten(1)
         vote = weight[:, None] @ losses.view(n, k, q * s)
         return VotingState(state.neighbors, state.voters, hidden), vote.view(n, q, s)
 
-    def _states_of(
-        self, fold: int, voters: Tensor, states: Tensor | PendingStates, chosen: Tensor
-    ) -> Tensor:
-        """States `(v, q, h)` of the chosen prefixes `(v, q)`."""
-        if isinstance(states, Tensor):
-            return states.gather(1, chosen[..., None].expand(-1, -1, states.shape[2]))
-        before, time, subsets = states
-        q = (chosen // len(subsets))[..., None].expand(-1, -1, before.shape[2])
-        data = self.targets.data[fold]
-        shown = subsets.float()[:, data.owner][chosen % len(subsets)]
-        slots = data.slots[voters, time][:, None] * shown
-        frame = data.frame[voters, time][:, None].expand(*slots.shape[:2], -1)
-        return self._net(fold).extend(before.gather(1, q), torch.cat([slots, frame], dim=-1))
-
     def _continue(
         self, fold: int, voters: Tensor, known: Tensor, subsets: Tensor, time: int
-    ) -> tuple[Tensor | None, Tensor]:
-        """Losses `(v, q, s)` of `v` voters one slot further.
-
-        Before them the predictor's states `(v, q, s, h)`, where they had to be computed.
-        """
+    ) -> tuple[Tensor, Tensor]:
+        """The predictor's states `(v, q, s, h)` of `v` voters one slot further, and losses."""
         net, data = self._net(fold), self.targets.data[fold]
         slots, frame = data.slots[voters, time], data.frame[voters, time]
-        hidden = None
-        if isinstance(net, AdditiveNet):
-            logits = read_subsets(net, known, slots[:, None], frame[:, None], subsets)
-        else:
-            shown = slots[:, None] * subsets.float()[:, data.owner]
-            rest = frame[:, None].expand(-1, len(subsets), -1)
-            inputs = torch.cat([shown, rest], dim=-1)
-            hidden = net.extend(known[:, :, None], inputs[:, None])
-            logits = net.read(hidden)
+        shown = slots[:, None] * subsets.float()[:, data.owner]
+        rest = frame[:, None].expand(-1, len(subsets), -1)
+        inputs = torch.cat([shown, rest], dim=-1)
+        hidden = net.extend(known[:, :, None], inputs[:, None])
+        logits = net.read(hidden)
         log_proba = F.log_softmax(logits / self.targets.predictors[fold].temperature_, dim=-1)
         labels = data.labels[voters, time][:, None, None]
         soft = self.targets.soft_labels
         soft = None if soft is None else soft[voters, time][:, None, None]
         return hidden, self.targets.judge(log_proba, labels, soft, self.loss)
+
+    def _require_sum(self) -> None:
+        if self.reduction != "sum":
+            raise ConfigError("Growing plans slot by slot needs loss_reduction='sum'.")
 
     def _by_fold(self, subjects: NDArray[np.int64]) -> dict[int, Tensor]:
         """Positions grouped by the predictor that never saw the subject."""

@@ -39,29 +39,16 @@ class AdditiveNet(WalkingNet, Protocol):
         """What nothing acquired adds, `(..., C)`, and what each feature does, `(..., M, C)`."""
 
 
-def read_subsets(
-    net: AdditiveNet, state: Tensor, slots: Tensor, frame: Tensor, subsets: Tensor
-) -> Tensor:
-    """Outputs if each of some subsets were acquired at the next slot, `(..., s, C)`.
-
-    What a feature adds is computed once, known and unknown; a subset costs additions.
+def next_shares(
+    net: AdditiveNet, state: Tensor, slots: Tensor, frame: Tensor
+) -> tuple[Tensor, Tensor, Tensor]:
+    """What adds to the outputs at the next slot, whatever subset is acquired there.
 
     Args:
         net: The network.
         state: `(..., state_width)` after the slot before.
         slots: `(..., slot_width)` inputs of the slot if everything were acquired.
         frame: `(..., frame)` the rest of the inputs.
-        subsets: `(s, M)` booleans.
-    """
-    free, without, with_it = next_shares(net, state, slots, frame)
-    least = free + without.sum(dim=-2)
-    return least[..., None, :] + subsets.float() @ (with_it - without)
-
-
-def next_shares(
-    net: AdditiveNet, state: Tensor, slots: Tensor, frame: Tensor
-) -> tuple[Tensor, Tensor, Tensor]:
-    """What adds to the outputs at the next slot; arguments as in `read_subsets`.
 
     Returns:
         What does not depend on what was acquired, `(..., C)`, and what each feature adds if it is

@@ -21,7 +21,8 @@ from nocta.estimators.committee import CommitteeEstimator
 from nocta.estimators.contrastive import ContrastiveEstimator
 from nocta.estimators.ensemble import EnsembleEstimator
 from nocta.estimators.on_policy import PlanMemory
-from nocta.estimators.population_plug_in import PopulationPlugIn, can_be_counted
+from nocta.estimators.population_plug_in import PopulationPlugIn
+from nocta.estimators.slot_shares import can_be_counted
 from nocta.estimators.targets import LossTargets
 from nocta.evaluation.rollout import rollout
 from nocta.options import read_options

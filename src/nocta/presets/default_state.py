@@ -17,6 +17,7 @@ from nocta.cohort.state import cohort_state, restore_cohort
 from nocta.estimators.amortized import AmortizedEstimator
 from nocta.estimators.committee import CommitteeEstimator
 from nocta.estimators.contrastive import ContrastiveEstimator
+from nocta.estimators.counted_votes import votes_of
 from nocta.estimators.embedding import Embedding
 from nocta.estimators.population_plug_in import PopulationPlugIn
 from nocta.estimators.retrieval import NeighborBank
@@ -173,7 +174,7 @@ def restore_retrieval(
         index=config.get("index", "torch"),
     )
     targets = _targets(train, predictor, config, arrays)
-    return ContrastiveEstimator(bank, targets, config["loss"], config["reduction"])
+    return votes_of(bank, targets, config["loss"], config["reduction"])
 
 
 def add_part(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from nocta.cohort.cohort import Cohort
 from nocta.estimators.bank import choose_bank
 from nocta.estimators.contrastive import ContrastiveEstimator
+from nocta.estimators.counted_votes import votes_of
 from nocta.estimators.embedding import Embedding
 from nocta.estimators.retrieval import NeighborBank
 from nocta.estimators.targets import LossTargets
@@ -58,4 +59,4 @@ def fit_retrieval(
         stands_for=stands_for if options.bank_sampling == "stratified" else None,
         index=options.neighbor_index,
     )
-    return ContrastiveEstimator(bank, targets, options.loss)
+    return votes_of(bank, targets, options.loss)
