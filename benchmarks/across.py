@@ -5,8 +5,9 @@ the number of subjects and labels agree is checked. The summary is that of `noct
 
     python benchmarks/across.py results/pbc-stage results/pbc-stage-more
 
-Writes `across.csv` into the second folder: every method of the first against those that only the
-second has.
+Writes `across.csv` into the second folder: every method of the first against those of the second. A
+method that both have, with other options in the second, is named by that folder too:
+`static@pbc-stage-static`.
 """
 
 from __future__ import annotations
@@ -22,12 +23,20 @@ from nocta.experiments.summary import summarize_results
 SAME = ["dataset", "availability", "split", "n_subjects", "n_labels"]
 
 
-def across(first: pd.DataFrame, second: pd.DataFrame) -> pd.DataFrame:
-    """The rows of the summary that compare a method of one with a method of the other."""
+def across(first: pd.DataFrame, second: pd.DataFrame, name: str) -> pd.DataFrame:
+    """The rows of the summary that compare a method of one with a method of the other.
+
+    Args:
+        first: Results of one comparison.
+        second: Results of the other.
+        name: Of the second, for methods that both have.
+    """
     ours = list(dict.fromkeys(first["method"]))
-    theirs = [m for m in dict.fromkeys(second["method"]) if m not in ours]
+    shared = {m: f"{m}@{name}" for m in second["method"] if m in ours}
+    second = second.assign(method=second["method"].replace(shared))
+    theirs = list(dict.fromkeys(second["method"]))
     seeds = sorted(set(first["seed"]) & set(second["seed"]))
-    both = pd.concat([first, second[second["method"].isin(theirs)]], ignore_index=True)
+    both = pd.concat([first, second], ignore_index=True)
     both = both[both["seed"].isin(seeds)]
     for seed, rows in both.groupby("seed"):
         for column in SAME:
@@ -47,7 +56,7 @@ def main() -> None:
     parser.add_argument("second", type=Path)
     arguments = parser.parse_args()
     frames = [pd.read_csv(p / "results.csv") for p in (arguments.first, arguments.second)]
-    table = across(*frames)
+    table = across(*frames, arguments.second.name)
     file = arguments.second / "across.csv"
     table.to_csv(file, index=False, lineterminator="\n")
     print(table[table["quality"] == "ap"].to_string(index=False))

@@ -33,9 +33,9 @@ def test_methods_of_both_are_paired_by_seed() -> None:
     first = pd.concat([results("ours", 0.2), results("static", 0.1)])
     second = pd.concat([results("ours", 0.0), results("ras", 0.05)])
     second = second[second["seed"] < 2]
-    table = across(first, second)
-    assert set(table["versus"]) == {"ras"}  # ours of the second folder is not looked at
-    ap = table[table["quality"] == "ap"].set_index("method")
+    table = across(first, second, "more")
+    assert set(table["versus"]) == {"ours@more", "ras"}
+    ap = table[(table["quality"] == "ap") & (table["versus"] == "ras")].set_index("method")
     assert ap.loc["ours", "mean"] == pytest.approx(0.15)
     assert ap.loc["static", "mean"] == pytest.approx(0.05)
     assert (ap["n_seeds"] == 2).all()
@@ -43,4 +43,11 @@ def test_methods_of_both_are_paired_by_seed() -> None:
 
 def test_other_subjects_are_refused() -> None:
     with pytest.raises(DataError, match="Seed 0: n_labels is 90 in one comparison and 80"):
-        across(results("ours", 0.2), results("ras", 0.1, n_labels=80))
+        across(results("ours", 0.2), results("ras", 0.1, n_labels=80), "more")
+
+
+def test_a_method_that_both_have_is_told_apart() -> None:
+    table = across(results("static", 0.1), results("static", 0.3), "other")
+    found = table[table["quality"] == "ap"]
+    assert found[["method", "versus"]].to_numpy().tolist() == [["static", "static@other"]]
+    assert found["mean"].item() < 0
