@@ -50,18 +50,20 @@ results-synthetic: install
 	  --cost-weights 0.92,0.86,0.82,0.76,0.70,0.62,0.54,0.46,0.40 --out results/synthetic
 
 results-synthetic-paper: install
-	$(BIN)/nocta compare synthetic --preset paper --methods nocta-amortized,nocta-contrastive --seeds 3 \
+	$(BIN)/nocta compare synthetic --preset paper --methods nocta-amortized,nocta-contrastive,static,random --seeds 5 \
 	  --cost-weights 0.57,0.42,0.34,0.23 --out results/synthetic-paper
 
 results-pbc-event: install
-	$(BIN)/nocta compare pbc-event --methods nocta-amortized,$(REFERENCES) --seeds 10 --out results/pbc-event
+	$(BIN)/nocta compare pbc-event --methods nocta-amortized,nocta-contrastive,$(REFERENCES),dime,asac --seeds 10 --out results/pbc-event
 	$(BIN)/nocta compare pbc-event --methods difa,ras,as --seeds 4 --out results/pbc-event-more
-	$(BIN)/python benchmarks/across.py results/pbc-event results/pbc-event-more
+	$(BIN)/nocta compare pbc-event --methods static -o static.choose_on=training --seeds 10 --out results/pbc-event-static
+	for other in more static; do $(BIN)/python benchmarks/across.py results/pbc-event results/pbc-event-$$other || exit 1; done
 
 results-pbc-stage: install
-	$(BIN)/nocta compare pbc-stage --methods nocta-amortized,$(REFERENCES) --seeds 10 --out results/pbc-stage
+	$(BIN)/nocta compare pbc-stage --methods nocta-amortized,nocta-contrastive,$(REFERENCES),dime,asac --seeds 10 --out results/pbc-stage
 	$(BIN)/nocta compare pbc-stage --methods difa,ras,as --seeds 4 --out results/pbc-stage-more
-	$(BIN)/python benchmarks/across.py results/pbc-stage results/pbc-stage-more
+	$(BIN)/nocta compare pbc-stage --methods static -o static.choose_on=training --seeds 10 --out results/pbc-stage-static
+	for other in more static; do $(BIN)/python benchmarks/across.py results/pbc-stage results/pbc-stage-$$other || exit 1; done
 
 # Its files have to be there: docs/how-to/public-data.md.
 results-physionet2012: install
@@ -89,6 +91,7 @@ results-ablations: install
 # What is read from the folders above, or takes minutes.
 results-paper: install
 	$(BIN)/nocta reproduce table-synthetic --from results/synthetic --out results/paper
+	$(BIN)/nocta reproduce figure-performance --from results/synthetic --out results/paper
 	$(BIN)/nocta reproduce theory --out results/paper
 	$(BIN)/nocta reproduce table-complexity --out results/paper
 

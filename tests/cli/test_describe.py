@@ -30,6 +30,15 @@ def test_the_card_of_a_table(tmp_path: Path) -> None:
     assert figure.read_bytes().startswith(b"\x89PNG")
 
 
+def test_help_says_when_a_figure_is_drawn(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for args in (["--help"], ["describe", "--help"]):
+        shown = " ".join(runner.invoke(app, args, env={"COLUMNS": "120"}).stdout.split())
+        assert "Show the data card of a cohort; draw it with --figure." in shown
+    monkeypatch.chdir(tmp_path)
+    assert runner.invoke(app, ["describe", str(CLINIC)]).exit_code == 0
+    assert not list(tmp_path.iterdir())
+
+
 def test_the_card_of_a_built_in_data_set() -> None:
     shown = runner.invoke(app, ["describe", "synthetic"])
     assert shown.exit_code == 0

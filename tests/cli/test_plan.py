@@ -38,6 +38,21 @@ def test_it_says_what_is_next_and_why(fitted_model: Path) -> None:
     assert "Cost weight 0.0001, as given." in shown
 
 
+def test_it_reads_well_on_eighty_columns(fitted_model: Path) -> None:
+    command = ["plan", str(fitted_model), str(PATIENT), "--cost-weight", "0"]
+    shown = CliRunner().invoke(app, command, env={"COLUMNS": "80"}).stdout
+    lines = [line.rstrip() for line in shown.splitlines()]
+    assert max(map(len, lines)) <= 80
+    assert any("price   expected charge   expected loss   objective" in line for line in lines)
+    found = as_json(fitted_model, PATIENT, "--cost-weight", "0")
+    first, features = found["time"], found["features"]
+    visit = next(line for line in lines if line.startswith("  best  ") and " of 5 (" in line)
+    assert f"{first + 1} of 5 (" in visit
+    assert visit.split(")")[1].split()[0].rstrip(",") == features[0]
+    n_visits = len(found["plan"]["visits"]) + len(found["runner_up"]["visits"])
+    assert len(lines) <= 2 * n_visits + 20  # no feature is wrapped to a line of its own
+
+
 def test_the_middle_cost_weight_is_the_default(fitted_model: Path) -> None:
     kept = nocta.load(fitted_model).record_["cost_weights"]
     status, shown = invoke("plan", fitted_model, PATIENT)

@@ -43,6 +43,32 @@ def test_the_example_clinic_is_understood() -> None:
         assert part in doubts
 
 
+def test_the_order_of_text_classes_is_drafted_to_be_changed() -> None:
+    draft = draft_schema(EXAMPLES / "clinic.csv")
+    schema = tomllib.loads(draft.text)
+    assert schema["classes"] == ["decompensated", "progressing", "stable"]
+    line = next(line for line in draft.text.splitlines() if line.startswith("classes"))
+    assert "# CHECK: the order of 'stage' is alphabetical" in line
+    assert any(text.startswith("classes: the order of 'stage'") for text in draft.unsure)
+    mine = {**schema, "classes": schema["classes"][::-1]}
+    cohort = read_table(EXAMPLES / "clinic.csv", mine).cohort
+    assert cohort.classes == ("stable", "progressing", "decompensated")
+
+
+def test_of_two_classes_the_positive_one_is_named(visits: pd.DataFrame) -> None:
+    draft = draft_schema(visits.assign(stage=["ill", "well"] * 3))
+    assert tomllib.loads(draft.text)["classes"] == ["ill", "well"]
+    doubts = "\n".join(draft.unsure)
+    assert "the second, 'well', is the positive class of AP and ROC AUC; swap them" in doubts
+
+
+@pytest.mark.parametrize("cells", [[0, 1] * 3, ["0", "1", "ill"] * 2])
+def test_numbers_need_no_order(visits: pd.DataFrame, cells: list[Any]) -> None:
+    draft = draft_schema(visits.assign(stage=cells))
+    assert "classes" not in tomllib.loads(draft.text)
+    assert not any(text.startswith("classes") for text in draft.unsure)
+
+
 def test_visit_numbers_are_told_from_times(visits: pd.DataFrame) -> None:
     assert drafted(visits)["visit"] == "visit"
     later = visits.assign(visit=visits["visit"] + 1)

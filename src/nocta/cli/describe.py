@@ -32,7 +32,7 @@ def describe(
         typer.Option(help="Write a figure here: .png, .pdf or .svg.", show_default=False),
     ] = None,
 ) -> None:
-    """Show the data card of a cohort, with a figure.
+    """Show the data card of a cohort; draw it with --figure.
 
     Subjects, visits, missing values, class balance per visit, and costs.
     """

@@ -21,6 +21,7 @@ from nocta.cli.data import (
 )
 from nocta.cli.model import ModelArgument
 from nocta.cli.running import AvailabilityOption, QuietOption
+from nocta.currency import money
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -141,8 +142,6 @@ def _print(frame: pd.DataFrame, model: NOCTA) -> None:
     from rich.box import SIMPLE_HEAD
     from rich.console import Console
     from rich.table import Table
-
-    from nocta.experiments.model_card import money
 
     table = Table(box=SIMPLE_HEAD)
     limited = bool(frame["budget"].notna().any())

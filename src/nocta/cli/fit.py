@@ -17,6 +17,7 @@ from nocta.cli.data import (
 )
 from nocta.cli.options import parse_options
 from nocta.cli.running import QuietOption
+from nocta.currency import money
 
 if TYPE_CHECKING:
     from nocta.model import NOCTA
@@ -120,8 +121,6 @@ def _print(model: NOCTA, data: str, out: Path) -> None:
     from rich.box import SIMPLE_HEAD
     from rich.console import Console
     from rich.table import Table
-
-    from nocta.experiments.model_card import money
 
     table = Table(
         title="On validation, cheapest first",

@@ -43,7 +43,10 @@ def init(
 
     for path in (data, costs):
         if path is not None and path.is_dir():
-            raise ConfigError(f"'{path}' is a folder; give one of its files, the schema fits all.")
+            raise ConfigError(
+                f"'{path}' is a folder; give one of its files. The schema fits all, once it "
+                f"lists every class."
+            )
         if path is not None and not path.is_file():
             raise DataFileMissing(f"There is no file '{path}'.")
     target = out or _target(data)

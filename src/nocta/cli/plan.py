@@ -9,6 +9,7 @@ import typer
 
 from nocta.cli.data import say_remarks
 from nocta.cli.model import ModelArgument, choose_cost_weight
+from nocta.currency import money
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -127,8 +128,8 @@ def _print(
 ) -> None:
     from rich.console import Console
 
-    now = int(table.time[row])
-    seen = "before the first visit" if now < 0 else f"at {_visit(model, now)}"
+    now, currency = int(table.time[row]), model.catalog_.currency
+    seen = "before the first visit" if now < 0 else f"at visit {_slot(model, now)}"
     console = Console(highlight=False)
     console.print(f"[bold]{_escaped(str(table.subjects[row]))}[/bold], {seen}")
     console.print(f"Prediction: {_prediction(model, found.prediction)}")
@@ -138,10 +139,14 @@ def _print(
         assert found.time is not None
         console.print(
             f"[bold]Next: {_escaped(', '.join(found.features))}[/bold] at "
-            f"{_visit(model, found.time)}, for {_money(model, found.cost)}."
+            f"visit {_slot(model, found.time)}, for {money(found.cost, currency)}."
         )
     if now < model.catalog_.n_times - 1:
-        console.print(_plans(model, found))
+        named = _named_plans(found)
+        console.print(_worth(model, named))
+        if any(plan.visits for plan in named.values()):
+            console.print(_visits(model, named))
+        console.print(_legend(model), style="dim")
     console.print(f"Cost weight {found.cost_weight:.4g}, {origin}.", style="dim")
 
 
@@ -151,68 +156,84 @@ def _why(model: NOCTA, found: Recommendation, budget: float | None) -> str:
         return "this was the last visit"
     if found.stop_reason == "nothing left":
         return "nothing is left that could be acquired"
-    limit = "" if budget is None else f" within the budget of {_money(model, budget)}"
+    currency = model.catalog_.currency
+    limit = "" if budget is None else f" within the budget of {money(budget, currency)}"
     if found.stop_reason == "budget":
         assert found.cheapest is not None
-        return f"nothing is left{limit}; the cheapest costs {_money(model, found.cheapest)}"
+        return f"nothing is left{limit}; the cheapest costs {money(found.cheapest, currency)}"
     return f"no plan{limit} is expected to be worth its cost"
 
 
-def _plans(model: NOCTA, found: Recommendation) -> Table:
+def _named_plans(found: Recommendation) -> dict[str, PlanSummary]:
+    """The plans to set side by side, the best first."""
+    named = {"best": found.stopping}
+    if not found.stop:
+        named = {"best": found.plan, "without it": found.stopping}
+    if found.runner_up is not None and found.runner_up.visits:
+        named["runner-up"] = found.runner_up
+    return named
+
+
+def _worth(model: NOCTA, named: dict[str, PlanSummary]) -> Table:
+    """What the plans cost and what they are expected to bring."""
+    from rich.box import SIMPLE_HEAD
+    from rich.table import Table
+
+    currency = model.catalog_.currency
+    table = Table("", box=SIMPLE_HEAD)
+    for name in ("price", "expected charge", "expected loss", "objective"):
+        table.add_column(name, justify="right")
+    for name, summary in named.items():
+        table.add_row(
+            name,
+            money(summary.cost, currency),
+            money(summary.expected_charge, currency),
+            f"{summary.expected_loss:.3f}",
+            f"{summary.objective:.3f}",
+        )
+    return table
+
+
+def _visits(model: NOCTA, named: dict[str, PlanSummary]) -> Table:
+    """What the plans acquire when, in a table of its own: lists of features need the width."""
     from rich.box import SIMPLE_HEAD
     from rich.table import Table
 
     table = Table(box=SIMPLE_HEAD)
-    for name in ("", "plan", "price", "expected charge", "expected loss", "objective"):
-        table.add_column(name, justify="right" if name not in ("", "plan") else "left")
+    for name in ("", "visit"):
+        table.add_column(name, no_wrap=True)
+    table.add_column("acquires")
+    for name, summary in named.items():
+        lines = [(_slot(model, t), ", ".join(f)) for t, f in summary.visits.items()]
+        for i, (when, features) in enumerate(lines or [("", "nothing more")]):
+            table.add_row("" if i else name, _escaped(when), _escaped(features))
+    return table
 
-    def add(name: str, summary: PlanSummary) -> None:
-        lines = [
-            f"{_visit(model, t)}: {', '.join(features)}" for t, features in summary.visits.items()
-        ]
-        table.add_row(
-            name,
-            _escaped("\n".join(lines)) or "nothing more",
-            _money(model, summary.cost),
-            _money(model, summary.expected_charge),
-            f"{summary.expected_loss:.3f}",
-            f"{summary.objective:.3f}",
-        )
 
-    if not found.stop:
-        add("best", found.plan)
-    add("without it" if not found.stop else "best", found.stopping)
-    runner_up = found.runner_up
-    if runner_up is not None and runner_up.visits:
-        add("runner-up", runner_up)
+def _legend(model: NOCTA) -> str:
+    """How to read the tables."""
     options: Any = getattr(model.planner_, "options", None)
     kind = {"error": "expected number of wrong guesses"}.get(
         getattr(options, "loss", ""), "expected cross-entropy"
     )
     over = "mean" if getattr(options, "loss_reduction", "sum") == "mean" else "sum"
-    table.caption = f"Loss: {kind}, {over} over the visits to come. Only the first line of a plan "
-    table.caption += "is carried out, then it is made anew. What turns out not to be available is "
-    table.caption += "not charged, so the expected charge is below the price; the objective is the "
-    table.caption += "expected loss plus the cost weight times the expected charge."
-    table.caption_justify = "left"
-    return table
+    return (
+        f"Loss: {kind}, {over} over the visits to come. Only the first visit of a plan is carried "
+        "out, then it is made anew. What turns out not to be available is not charged, so the "
+        "expected charge is below the price; the objective is the expected loss plus the cost "
+        "weight times the expected charge."
+    )
 
 
-def _visit(model: NOCTA, slot: int) -> str:
+def _slot(model: NOCTA, slot: int) -> str:
     times = model.record_.get("slot_times") if hasattr(model, "record_") else None
-    name = f"visit {slot + 1} of {model.catalog_.n_times}"
+    name = f"{slot + 1} of {model.catalog_.n_times}"
     return f"{name} ({times[slot]:g} {model.record_['time_unit']})" if times else name
 
 
 def _prediction(model: NOCTA, probabilities: list[float]) -> str:
     pairs = zip(model.classes_, probabilities, strict=True)
     return _escaped(", ".join(f"{name} {p:.0%}" for name, p in pairs))
-
-
-def _money(model: NOCTA, amount: float) -> str:
-    from nocta.experiments.model_card import money
-
-    return money(amount, model.catalog_.currency)
 
 
 def _escaped(text: str) -> str:

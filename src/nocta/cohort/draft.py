@@ -163,6 +163,8 @@ def write_schema(guess: Guess, prices: dict[str, Price], *, priced: bool) -> str
         lines.append(f'# label = "..."   # {doubt}; it is needed to train')
     else:
         lines.append(_entry("label", guess.label, _doubt(guess, "label")))
+    if guess.classes:
+        lines.append(_entry("classes", guess.classes, _doubt(guess, "classes")))
     known = "CHECK: free and known at the first visit? what is constant can be an outcome"
     lines.append(_entry("context", guess.context, known if guess.context else "free columns"))
     if guess.split is not None:

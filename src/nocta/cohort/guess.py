@@ -53,6 +53,7 @@ class Guess:
     time_unit: str | None = None
     grid: DraftedGrid | None = None
     label: str | None = None
+    classes: list[str] = field(default_factory=list)
     split: str | None = None
     context: list[str] = field(default_factory=list)
     features: list[str] = field(default_factory=list)
@@ -91,6 +92,7 @@ def guess_columns(columns: list[Column], priced: Collection[str] = ()) -> Guess:
     label = _guess_label(left.values(), codes, guess)
     if label is not None:
         guess.label = left.pop(label.name).name
+        _guess_classes(label, guess)
     for column in left.values():
         if column.name not in priced and (called := _called_like_outcome(column)):
             guess.ignored[column.name] = f"called like {called}; it may give the label away"
@@ -247,6 +249,21 @@ def _guess_label(
         )
         return varying[-1]
     return None
+
+
+def _guess_classes(label: Column, guess: Guess) -> None:
+    """Of text, the classes by the alphabet; numbers are in order by themselves."""
+    # Where numbers and text are mixed one of the two is a mistake, and no class.
+    if any(is_number(value) for value in label.values):
+        return
+    guess.classes = sorted(label.values)
+    use = "results show the classes in it; write the one you want."
+    if len(guess.classes) == 2:
+        use = (
+            f"the second, '{guess.classes[1]}', is the positive class of AP and ROC AUC; swap them "
+            "where it is the other."
+        )
+    guess.unsure.append(f"classes: the order of '{label.name}' is alphabetical; {use}")
 
 
 def _guess_role(

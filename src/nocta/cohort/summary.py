@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nocta.cohort.cohort import Cohort
+from nocta.currency import with_currency
 
 _MOST_CLASSES = 8
 
@@ -173,7 +174,7 @@ class CohortSummary:
         amount = (
             f"{cost:,.2f}".rstrip("0").rstrip(".") if cost == 0 or cost >= 0.01 else f"{cost:.2g}"
         )
-        return self.cohort.catalog.currency + amount
+        return with_currency(amount, self.cohort.catalog.currency)
 
 
 def markdown_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:

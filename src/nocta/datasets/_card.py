@@ -8,9 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
 from nocta.cohort.catalog import Catalog, Feature
+from nocta.currency import money
 
 if TYPE_CHECKING:
     from rich.console import Group
@@ -76,11 +78,12 @@ class Card:
         label_rule: How a label comes about, exactly.
         slots: What the visit slots are in real time.
         licence: Licence of the data (not of this package), in a few words.
-        access: How to get the files, in a few words; shown in the list.
+        access: How to get the files, in a few words.
         get: How to get the files, step by step.
         url: Home page.
         terms: More about the licence.
         files: What has to lie in the folder, one line each; empty when nothing has to.
+        package: Python package that brings the data; empty where none does.
         folder: Name of that folder under `data/`; the data set's name by default.
         citations: What to cite.
         measurements: What can be acquired, with prices.
@@ -112,6 +115,7 @@ class Card:
     traps: tuple[str, ...]
     terms: str = ""
     files: tuple[str, ...] = ()
+    package: str = ""
     folder: str = ""
     context: Mapping[str, str] = field(default_factory=dict)
     currency: str = ""
@@ -130,9 +134,15 @@ class Card:
         """The default parts, for reading: `70 / 15 / 15 %`."""
         return " / ".join(f"{100 * f:g}" for f in self.fractions) + " %"
 
+    @property
+    def access_here(self) -> str:
+        """How to get the files on this machine, in a few words; shown in the list."""
+        there = bool(self.package) and find_spec(self.package) is not None
+        return f"installed ({self.package})" if there else self.access
+
     def price(self, cost: float) -> str:
         """A cost with its currency."""
-        return f"{self.currency}{cost:.2f}" if self.currency else f"{cost:g}"
+        return money(cost, self.currency) if self.currency else f"{cost:g}"
 
     def facts(self) -> list[tuple[str, str]]:
         """The card's short entries, in reading order."""

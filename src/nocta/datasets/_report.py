@@ -69,9 +69,9 @@ class LoadLog:
 
     def track(self, items: Iterable[T], what: str, total: int) -> Iterable[T]:
         """Pass the items through, with a progress bar where one is wanted."""
-        from tqdm.auto import tqdm
+        from nocta.progress import progress_bar
 
-        tracked: Iterable[T] = tqdm(items, desc=what, total=total, disable=not self.progress)
+        tracked: Iterable[T] = progress_bar(items, desc=what, total=total, show=self.progress)
         return tracked
 
 

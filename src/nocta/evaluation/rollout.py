@@ -13,13 +13,13 @@ from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
-from tqdm.auto import tqdm
 
 from nocta.cohort.catalog import Catalog
 from nocta.cohort.cohort import Cohort
 from nocta.cohort.history import History
 from nocta.exceptions import BudgetTooSmall, ConfigError, PlanError
 from nocta.policies.base import Decision, Observation, Policy
+from nocta.progress import progress_bar
 
 Availability = Literal["on-arrival", "known"]
 Results = Literal["after-visit", "at-once"]
@@ -283,7 +283,9 @@ def rollout(
     env = Environment(cohort, budget, availability, charge_missing, results)
     policy.begin(len(cohort), seed)
     # Below another bar, this one goes when it is full.
-    with tqdm(total=len(cohort), desc="subjects finished", leave=None, disable=not progress) as bar:
+    with progress_bar(
+        total=len(cohort), desc="subjects finished", leave=None, show=progress
+    ) as bar:
         while env.active.any():
             observation = env.observe()
             env.step(observation, policy.decide(observation), policy.acts_within_visit)

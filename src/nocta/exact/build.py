@@ -11,15 +11,18 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import product
-from typing import TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import xlogy
-from tqdm import tqdm
 
 from nocta.exact.graph import BeliefGraph, Level
 from nocta.exact.task import BoolArray, FiniteTask, FloatArray, IntArray
+from nocta.progress import progress_bar
+
+if TYPE_CHECKING:
+    from tqdm import tqdm
 
 # Beliefs are compared after rounding to this many steps per unit of probability.
 _GRID = 2.0**36
@@ -49,7 +52,7 @@ def build_graph(
     """
     beliefs = np.ones((1, 1, 1))  # (n_classes_of_states, n_nodes, n_sums)
     levels: list[Level] = []
-    with tqdm(disable=not progress, unit=" beliefs", unit_scale=True, mininterval=1.0) as bar:
+    with progress_bar(unit=" beliefs", unit_scale=True, mininterval=1.0, show=progress) as bar:
         for t in range(task.horizon):
             bar.set_description(f"beliefs at time {t + 1} of {task.horizon}")
             level, beliefs = _expand(_Step.of(task, t), beliefs, bar)
@@ -108,7 +111,7 @@ class _Step:
         return mass
 
 
-def _expand(step: _Step, beliefs: FloatArray, bar: tqdm[None]) -> tuple[Level, FloatArray]:
+def _expand(step: _Step, beliefs: FloatArray, bar: tqdm[Any]) -> tuple[Level, FloatArray]:
     """The level of `beliefs`, and the beliefs that follow."""
     correct, score, found = [], [], []
     for part in _chunks(step, beliefs):

@@ -12,12 +12,12 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
-from tqdm import tqdm
 
 from nocta.exact.build import build_graph
 from nocta.exact.graph import BeliefGraph, Level, Loss
 from nocta.exact.policy import GraphPolicy
 from nocta.exact.task import FiniteTask, FloatArray
+from nocta.progress import progress_bar
 
 # Among actions worth the same, the cheapest is taken: a hair of extra cost decides.
 _TIE = 1e-9
@@ -159,7 +159,7 @@ def optimal_frontier(
     low, high = solve(_dearest(graph)), solve(0.0)
     vertices = [low, high]
     waiting = [(low, high)]
-    with tqdm(disable=not progress, desc="frontier", unit=" cost weights") as bar:
+    with progress_bar(desc="frontier", unit=" cost weights", show=progress) as bar:
         while waiting:
             left, right = waiting.pop()
             slope = (right.accuracy - left.accuracy) / max(right.cost - left.cost, 1e-12)

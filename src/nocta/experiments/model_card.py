@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from nocta.cohort.catalog import Catalog
+from nocta.currency import money
 from nocta.model import NOCTA
 
 _WHAT = {
@@ -60,18 +61,6 @@ def model_card(model: NOCTA) -> str:
         f"in `log.json`.",
     ]
     return "\n\n".join(part for part in parts if part) + "\n"
-
-
-def money(amount: float, currency: str) -> str:
-    """An amount with its unit.
-
-    Example:
-        >>> money(12.5, "$"), money(12.5, "EUR"), money(3.0, "")
-        ('$12.50', '12.50 EUR', '3.00')
-    """
-    if len(currency) == 1:
-        return f"{currency}{amount:.2f}"
-    return f"{amount:.2f} {currency}".rstrip()
 
 
 def _privacy(model: NOCTA) -> str:

@@ -14,8 +14,9 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from nocta.currency import with_currency
 from nocta.exceptions import DataError
-from nocta.plots.style import COLUMN, PAGE, house_style, method_style, priced
+from nocta.plots.style import COLUMN, PAGE, house_style, method_style
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -80,7 +81,7 @@ class TimeAxis:
 
     def price(self, cost: float) -> str:
         """A cost with its currency."""
-        return priced(f"{cost:.3g}", self.currency)
+        return with_currency(f"{cost:.3g}", self.currency)
 
     @property
     def labels(self) -> list[str]:

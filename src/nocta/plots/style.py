@@ -104,18 +104,6 @@ def legend_order(names: list[str]) -> list[str]:
     return known + [name for name in names if name not in METHOD_STYLES]
 
 
-def priced(amount: str, currency: str) -> str:
-    """An amount with its unit: a sign before it, a word after it.
-
-    Example:
-        >>> priced("12.50", "$"), priced("12.50", "EUR"), priced("12.50", "")
-        ('$12.50', '12.50 EUR', '12.50')
-    """
-    if currency.isalpha():
-        return f"{amount} {currency}"
-    return f"{currency}{amount}"
-
-
 @contextmanager
 def house_style() -> Iterator[None]:
     """Draw inside this, and nothing outside is changed."""

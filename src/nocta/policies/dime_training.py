@@ -14,7 +14,6 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.nn import functional as F
-from tqdm.auto import tqdm
 
 from nocta.cohort.catalog import Catalog
 from nocta.cohort.cohort import Cohort
@@ -26,6 +25,7 @@ from nocta.predictors.cross_fitted import CrossFittedPredictor
 from nocta.predictors.encoding import EncodedCohort
 from nocta.predictors.losses import pair_losses
 from nocta.predictors.neural import cross_entropy
+from nocta.progress import progress_bar
 
 Order = Literal["time", "value"]
 FREE = 1e-6  # what a free slot counts as in a ratio
@@ -232,7 +232,7 @@ class JointTraining:
         best, losses = np.inf, []
         kept = copy.deepcopy(nets.state_dict())
         check_every = max(1, n_updates // 8)
-        for update in tqdm(range(1, n_updates + 1), desc="dime", disable=not progress):
+        for update in progress_bar(range(1, n_updates + 1), desc="dime", show=progress):
             optimizer.zero_grad(set_to_none=True)
             loss = self._step(epsilon * (1 - update / n_updates))
             loss.backward()  # type: ignore[no-untyped-call]

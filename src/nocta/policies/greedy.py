@@ -11,12 +11,12 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from tqdm.auto import tqdm
 
 from nocta.cohort.cohort import Cohort
 from nocta.cohort.history import History
 from nocta.predictors.base import Predictor
 from nocta.predictors.losses import pair_losses
+from nocta.progress import progress_bar
 
 
 @dataclass(frozen=True)
@@ -147,7 +147,7 @@ def greedy_path(
             np.sort(rng.choice(len(cohort), size=options.max_subjects, replace=False))
         )
     search = _Search(PlanJudge(predictor, sample), blocks, options, rng)
-    with tqdm(total=len(blocks), desc="greedy slots", disable=not progress) as bar:
+    with progress_bar(total=len(blocks), desc="greedy slots", show=progress) as bar:
         while search.left.any():
             search.add_next()
             bar.update(len(search.path) - bar.n)

@@ -14,13 +14,13 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
-from tqdm.auto import tqdm
 
 from nocta.cohort.cohort import even_rows
 from nocta.exceptions import ConfigError
 from nocta.options import require_whole_number
 from nocta.policies.ras_networks import ActorCritic, EncoderKind, Intervals
 from nocta.policies.ras_simulation import Prices, Simulator
+from nocta.progress import progress_bar
 
 _TINY = 1e-7
 #: Weight of all follow-ups beside the tail where weights are chosen: it breaks ties.
@@ -103,7 +103,7 @@ def train_actor(
     learner = _Learner(train, intervals, prices, config, tail_share, hidden, kind, seed)
     net, judged = learner.net, even_rows(len(val), _JUDGED)
     best, best_weights, curve = np.inf, copy.deepcopy(net.state_dict()), list[float]()
-    bar = tqdm(range(config.rounds), desc="active sensing", disable=not progress)
+    bar = progress_bar(range(config.rounds), desc="active sensing", show=progress)
     for done in bar:
         learner.train_round(done / max(config.rounds - 1, 1))
         totals = val.totals(judged, net, intervals, prices)

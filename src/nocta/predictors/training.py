@@ -10,9 +10,9 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
-from tqdm.auto import tqdm
 
 from nocta.exceptions import ConfigError
+from nocta.progress import progress_bar
 
 
 @dataclass(frozen=True)
@@ -102,7 +102,7 @@ def train(
     best, best_epoch, best_weights = np.inf, 0, copy.deepcopy(module.state_dict())
     checks: list[tuple[int, float]] = []
     since_best = 0
-    bar = tqdm(range(1, config.epochs + 1), desc=description, disable=not progress)
+    bar = progress_bar(range(1, config.epochs + 1), desc=description, show=progress)
     for epoch in bar:
         module.train()
         for index in batches(n_train, config.batch_size, rng, config.most_per_epoch):

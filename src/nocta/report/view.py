@@ -14,11 +14,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from nocta.currency import money
 from nocta.evaluation.metrics import N_CALIBRATION_BINS
 from nocta.experiments.compare import Comparison
 from nocta.experiments.summary import cost_range, mean_and_error, wide_methods
 from nocta.plots.dynamics import Dynamics, TimeAxis, Together
-from nocta.plots.style import legend_order, priced
+from nocta.plots.style import legend_order
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -61,7 +62,7 @@ class ReportView:
 
     def price(self, cost: float) -> str:
         """A cost with its unit."""
-        return priced(f"{cost:.2f}", self.currency)
+        return money(cost, self.currency)
 
     @property
     def is_binary(self) -> bool:

@@ -6,7 +6,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, get_args
 
 import numpy as np
-from tqdm.auto import tqdm
 
 from nocta.exact import (
     FiniteTask,
@@ -19,6 +18,7 @@ from nocta.exact import (
     replanning_pays_task,
     synthetic_task,
 )
+from nocta.progress import progress_bar
 from nocta.reproduce.page import Sheet
 
 COST_WEIGHTS = (0.05, 0.3, 1.0)
@@ -38,7 +38,7 @@ def theory_sheets(*, quick: bool = False, progress: bool = False) -> list[Sheet]
 
     lines = [
         _line(name, loss, [check_theory(g, w, loss) for g in graphs for w in COST_WEIGHTS])
-        for name, graphs in tqdm(list(_graphs(quick)), desc="tasks", disable=not progress)
+        for name, graphs in progress_bar(list(_graphs(quick)), desc="tasks", show=progress)
         for loss in get_args(Loss)
     ]
     weights = ", ".join(f"{w:g}" for w in COST_WEIGHTS)

@@ -1,0 +1,27 @@
+"""Amounts with their unit, written the same way wherever they are shown."""
+
+from __future__ import annotations
+
+import unicodedata
+
+
+def money(amount: float, currency: str) -> str:
+    """An amount to the cent, with its unit.
+
+    Example:
+        >>> money(12.5, "$"), money(12.5, "EUR"), money(3.0, "")
+        ('$12.50', '12.50 EUR', '3.00')
+    """
+    return with_currency(f"{amount:.2f}", currency)
+
+
+def with_currency(amount: str, currency: str) -> str:
+    """An amount that is written already, with its unit: a currency sign before it, all else after.
+
+    Example:
+        >>> with_currency("12.5", "US$"), with_currency("12.5", "hours of staff")
+        ('US$12.5', '12.5 hours of staff')
+    """
+    if currency and unicodedata.category(currency[-1]) == "Sc":
+        return f"{currency}{amount}"
+    return f"{amount} {currency}".rstrip()
