@@ -19,8 +19,6 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from tqdm.auto import tqdm
-
 from nocta.exceptions import ConfigError, MissingExtraError
 from nocta.experiments.job import FittedPredictor, Job, run_job
 from nocta.experiments.pool import use_one_thread
@@ -35,6 +33,7 @@ from nocta.experiments.shared import (
 from nocta.experiments.store import JobStore
 from nocta.experiments.sweep import Failure
 from nocta.experiments.versions import all_versions
+from nocta.progress import progress_bar
 
 _ANSWER = "15s"
 #: Seconds that workers have to join.
@@ -190,8 +189,8 @@ def sweep_on_cluster(
     failures = []
     with (
         connect(address) as cluster,
-        tqdm(
-            total=len(jobs), initial=len(jobs) - len(left), desc="jobs", disable=not progress
+        progress_bar(
+            total=len(jobs), initial=len(jobs) - len(left), desc="jobs", show=progress
         ) as bar,
     ):
         for job, report in _reports(cluster, setup, left, store):

@@ -18,7 +18,6 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from tqdm.auto import tqdm
 
 from nocta import persistence
 from nocta.evaluation.metrics import METRICS
@@ -29,6 +28,7 @@ from nocta.experiments.results import MEASURES, make_row, plain
 from nocta.experiments.saved import Judged
 from nocta.experiments.setup import data_fingerprint
 from nocta.model import NOCTA, ROLLED_OUT_AT_ONCE, piece_rows
+from nocta.progress import progress_bar
 
 Setting = Mapping[str, float]
 
@@ -198,13 +198,13 @@ def judge_points(
     n_kept, n = sum(row is not None for row in kept), len(judged.cohort)
     if n_kept:
         say(f"{n_kept} of {len(settings)} operating points were finished before.")
-    with tqdm(
+    with progress_bar(
         total=n * len(settings),
         initial=n * n_kept,
         unit=" subjects",
         unit_scale=True,
         desc="rolled out",
-        disable=not progress,
+        show=progress,
     ) as bar:
         for setting, row in zip(settings, kept, strict=True):
             if row is None:

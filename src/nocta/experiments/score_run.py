@@ -20,14 +20,13 @@ from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tqdm.auto import tqdm
-
 from nocta import persistence
 from nocta.cohort.parts import CohortParts, Part
 from nocta.cohort.problems import enumerate_some
 from nocta.exceptions import ConfigError, ProcessKilled
 from nocta.experiments.files import Stamp, file_stamp, write_atomically
 from nocta.experiments.pool import is_death, process_pool, run_tasks, use_one_thread
+from nocta.progress import progress_bar
 from nocta.scoring import score_histories
 
 if TYPE_CHECKING:
@@ -111,13 +110,13 @@ def score_cohort(
     if len(left) < len(jobs):
         say(f"{len(jobs) - len(left)} of {len(jobs)} parts were finished before.")
     n_jobs = max(1, min(n_jobs or os.cpu_count() or 1, len(left)))
-    with tqdm(
+    with progress_bar(
         total=int(parts.n_subjects.sum()),
         initial=done,
         unit=" subjects",
         unit_scale=True,
         desc="scored",
-        disable=not progress,
+        show=progress,
     ) as bar:
         if left:
             with _pool(n_jobs, dask) as (current, n_at_once):

@@ -15,11 +15,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from tqdm.auto import tqdm
 
 from nocta.experiments.files import write_atomically
 from nocta.experiments.option_search import OptionSearch, Proposal
 from nocta.experiments.results import plain
+from nocta.progress import progress_bar
 
 #: Fits with some options and judges on validation; higher is better.
 Score = Callable[[dict[str, Any]], float]
@@ -156,7 +156,7 @@ def tune(
     file = file or TrialFile(None, {})
     trials = file.read()[:n_trials]
     title = f"{search.method.name}: trials"
-    with tqdm(total=n_trials, desc=title, disable=not progress, leave=False) as bar:
+    with progress_bar(total=n_trials, desc=title, show=progress, leave=False) as bar:
         bar.update(len(trials))
         while len(trials) < n_trials:
             proposal = search.propose([(trial.proposal, trial.score) for trial in trials])
