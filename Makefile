@@ -86,7 +86,7 @@ results-variants: install
 
 # The tables that share jobs have one folder; |O| = 10,000 takes longest.
 results-ablations: install
-	for name in $(ABLATIONS); do $(BIN)/nocta reproduce $$name --out results/ablations || exit 1; done
+	for name in $(ABLATIONS); do $(BIN)/nocta reproduce $$name --seeds 3 --out results/ablations || exit 1; done
 
 # What is read from the folders above, or takes minutes.
 results-paper: install

@@ -36,6 +36,11 @@ def across(first: pd.DataFrame, second: pd.DataFrame, name: str) -> pd.DataFrame
     second = second.assign(method=second["method"].replace(shared))
     theirs = list(dict.fromkeys(second["method"]))
     seeds = sorted(set(first["seed"]) & set(second["seed"]))
+    if not seeds:
+        raise DataError(
+            f"No seed in common: {sorted(set(first['seed']))} in one comparison, "
+            f"{sorted(set(second['seed']))} in the other."
+        )
     both = pd.concat([first, second], ignore_index=True)
     both = both[both["seed"].isin(seeds)]
     for seed, rows in both.groupby("seed"):
@@ -56,7 +61,7 @@ def main() -> None:
     parser.add_argument("second", type=Path)
     arguments = parser.parse_args()
     frames = [pd.read_csv(p / "results.csv") for p in (arguments.first, arguments.second)]
-    table = across(*frames, arguments.second.name)
+    table = across(*frames, arguments.second.resolve().name)
     file = arguments.second / "across.csv"
     table.to_csv(file, index=False, lineterminator="\n")
     print(table[table["quality"] == "ap"].to_string(index=False))

@@ -13,11 +13,13 @@ import nocta
 from nocta.cohort.history import History
 from nocta.evaluation.rollout import rollout
 from nocta.model import NOCTA
+from nocta.persistence import ARRAYS
 from nocta.policies.asac import Asac
 from nocta.policies.asac_training import AsacTraining, JointTraining
 from nocta.policies.dime import Dime
 from nocta.predictors.cross_fitted import CrossFittedPredictor
 from nocta.predictors.summary import SummaryPredictor
+from nocta.presets.base import EstimatorName
 from nocta.testing import check_policy
 from small_models import QUICK, WEIGHT, Parts, linear_members
 
@@ -96,13 +98,21 @@ def test_dime_has_a_size_where_the_predictor_has_none(
     assert method.value_.layers[0].out_features == (16 if is_linear else 8)
 
 
-@pytest.mark.parametrize("metric", ["values", "predictor"])
+@pytest.mark.parametrize(
+    ("estimator", "metric"),
+    [("contrastive", "values"), ("contrastive", "predictor"), ("ensemble", "embedding")],
+)
 def test_a_model_with_it_decides_explains_and_is_kept(
-    shared: CrossFittedPredictor, tiny_parts: Parts, tmp_path: Path, metric: str
+    shared: CrossFittedPredictor,
+    tiny_parts: Parts,
+    tmp_path: Path,
+    estimator: EstimatorName,
+    metric: str,
 ) -> None:
     train, val, test = tiny_parts
-    options = {**QUICK, "metric": metric}
-    model = NOCTA("contrastive", seed=0, options=options).fit(train, val, predictor=shared)
+    # Both shares by hand, so that everybody has a say.
+    options = {**QUICK, "metric": metric, "individual_share": 0.7, "amortized_share": 0.4}
+    model = NOCTA(estimator, seed=0, options=options).fit(train, val, predictor=shared)
     newcomer = History.empty(test.catalog, test.context[:1])
     found = model.decide(newcomer, WEIGHT)
     assert not found.stop
@@ -114,3 +124,5 @@ def test_a_model_with_it_decides_explains_and_is_kept(
     ours, theirs = (m.rollout(some, WEIGHT) for m in (model, again))
     np.testing.assert_array_equal(ours.history.requested, theirs.history.requested)
     np.testing.assert_array_equal(ours.probabilities, theirs.probabilities)
+    kept = (tmp_path / "model" / ARRAYS).read_bytes()
+    assert kept.count(train.values.tobytes()) == 1  # though some of them count and vote

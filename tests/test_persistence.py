@@ -76,7 +76,7 @@ def test_saving_twice_writes_the_same_arrays(
     assert (folder / ARRAYS).read_bytes() == (tmp_path / "copy" / ARRAYS).read_bytes()
 
 
-def test_only_retrieval_keeps_subjects(
+def test_of_many_subjects_only_retrieval_keeps_any(
     tiny_models: dict[str, NOCTA], tiny_parts: Parts, tmp_path: Path
 ) -> None:
     recorded = tiny_parts[0].values.tobytes()

@@ -40,7 +40,7 @@ def test_a_long_bar_says_now_and_then_how_far_it_is(
             bar.update()
             bar.refresh()
     lines = capsys.readouterr().err.splitlines()
-    assert [line.split("|")[-1].split()[0] for line in lines] == ["3/10", "6/10", "9/10", "9/10"]
+    assert [line.split("|")[-1].split()[0] for line in lines] == ["3/10", "6/10", "9/10"]
 
 
 def test_a_terminal_has_its_bar(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -61,3 +61,26 @@ def test_a_bar_may_outlive_its_stream(monkeypatch: pytest.MonkeyPatch) -> None:
     bar = progress_bar(total=3)
     log.close()
     bar.close()
+
+
+@pytest.mark.parametrize("show", [True, False])
+def test_a_process_without_a_console_goes_on(monkeypatch: pytest.MonkeyPatch, show: bool) -> None:
+    monkeypatch.setattr(sys, "stderr", None)
+    assert list(progress_bar(range(3), show=show)) == [0, 1, 2]
+
+
+def test_a_stream_that_can_only_write_gets_lines(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Log:
+        text = ""
+
+        def write(self, text: str) -> None:
+            self.text += text
+
+        def flush(self) -> None:
+            pass
+
+    log = Log()
+    monkeypatch.setattr(sys, "stderr", log)
+    assert list(progress_bar(range(3))) == [0, 1, 2]
+    assert log.text.count("\n") == 1
+    assert "3/3" in log.text

@@ -32,10 +32,13 @@ def progress_bar(
         >>> sum(progress_bar([1, 2, 3], show=False))
         6
     """
+    stream = options.get("file") or sys.stderr
+    if not show or stream is None:  # a process without a console has no stream
+        return tqdm(items, disable=True, **options)
     # A notebook is no terminal either, but draws bars as widgets.
     widgets = tqdm.status_printer is not text_bar.status_printer
-    kind = tqdm if widgets or sys.stderr.isatty() else _Lines
-    return kind(items, disable=not show, **options)
+    terminal = hasattr(stream, "isatty") and stream.isatty()
+    return (tqdm if widgets or terminal else _Lines)(items, **options)
 
 
 class _Lines(text_bar):  # type: ignore[misc]  # tqdm has no types
@@ -43,6 +46,7 @@ class _Lines(text_bar):  # type: ignore[misc]  # tqdm has no types
 
     def __init__(self, *args: Any, **options: Any) -> None:
         self._due = time.monotonic() + SECONDS_BETWEEN_LINES
+        self._said: float | None = None  # how far it was in the last line
         # What tqdm calls a GUI: nothing is drawn but by `display`.
         super().__init__(*args, gui=True, **options)
 
@@ -54,7 +58,7 @@ class _Lines(text_bar):  # type: ignore[misc]  # tqdm has no types
     def close(self) -> None:
         """Say where it ended."""
         # A bar that nobody closed may outlive the stream.
-        if not self.disable and not self.fp.closed:
+        if not self.disable and not getattr(self.fp, "closed", False) and self._said != self.n:
             self._say()
         super().close()
 
@@ -62,6 +66,6 @@ class _Lines(text_bar):  # type: ignore[misc]  # tqdm has no types
         """Lines stay."""
 
     def _say(self) -> None:
-        self._due = time.monotonic() + SECONDS_BETWEEN_LINES
+        self._due, self._said = time.monotonic() + SECONDS_BETWEEN_LINES, self.n
         self.fp.write(f"{self}\n")
         self.fp.flush()

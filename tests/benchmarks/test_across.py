@@ -51,3 +51,9 @@ def test_a_method_that_both_have_is_told_apart() -> None:
     found = table[table["quality"] == "ap"]
     assert found[["method", "versus"]].to_numpy().tolist() == [["static", "static@other"]]
     assert found["mean"].item() < 0
+
+
+def test_other_seeds_are_refused() -> None:
+    second = results("ras", 0.1)
+    with pytest.raises(DataError, match="No seed in common"):
+        across(results("ours", 0.2), second.assign(seed=second["seed"] + 10), "more")

@@ -13,7 +13,7 @@ from nocta.cohort.history import History
 from nocta.estimators import contrastive, counted_votes, retrieval
 from nocta.estimators.base import SequentialEstimator
 from nocta.estimators.contrastive import ContrastiveEstimator
-from nocta.estimators.counted_votes import CountedContrastive, votes_of
+from nocta.estimators.counted_votes import CountedContrastive, voting_estimator
 from nocta.estimators.retrieval import NeighborBank
 from nocta.estimators.targets import LossTargets
 from nocta.exceptions import ConfigError
@@ -86,7 +86,7 @@ def test_any_predictor_that_goes_slot_by_slot_grows_plans(
 ) -> None:
     train = tiny_parts[0]
     targets = LossTargets(train, walking.members, walking.fold, hindsight=hindsight)
-    estimator = votes_of(fitted.bank, targets)
+    estimator = voting_estimator(fitted.bank, targets)
     assert isinstance(estimator, CountedContrastive) == isinstance(
         walking.members[0], SummaryPredictor
     )
@@ -110,7 +110,9 @@ def test_prefixes_kept_by_a_beam_go_on_from_where_they_stood(
     """Every subject keeps prefixes of its own, not in order, some twice, over three slots."""
     monkeypatch.setattr(contrastive, "_UNITS", units)
     monkeypatch.setattr(counted_votes, "UNITS", units)
-    estimator = votes_of(fitted.bank, LossTargets(tiny_parts[0], walking.members, walking.fold))
+    estimator = voting_estimator(
+        fitted.bank, LossTargets(tiny_parts[0], walking.members, walking.fold)
+    )
     observation = observe(tiny_parts[2].subset(np.arange(4)), 0)
     subsets = torch.tensor([[False, False], [True, False], [False, True], [True, True]])
     rng = np.random.default_rng(1)
@@ -150,6 +152,8 @@ def test_looked_up_votes_are_the_votes(tiny_parts: Parts, labelled: int) -> None
     assert float(other.std(dim=1).min()) > 1e-3
     np.testing.assert_allclose(one, other, atol=1e-5)
     kept = pickle.loads(pickle.dumps(looked_up))
+    assert not kept.tables._slots  # computed again
+    assert not kept.bank._cache
     again = SequentialEstimator.score_plans(kept, observation, plans)
     np.testing.assert_array_equal(again, one)
 
@@ -247,7 +251,7 @@ def test_within_a_radius_only_the_near_vote(
     np.testing.assert_allclose(found.weight.sum(dim=1), 1.0, atol=1e-6)
 
 
-def test_equal_votes_of_everybody_are_the_mean(
+def test_equal_voting_estimator_everybody_are_the_mean(
     tiny_parts: Parts, tiny_predictor: CrossFittedPredictor
 ) -> None:
     train = tiny_parts[0]

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import io
 import json
 import math
 from pathlib import Path
 
 import pandas as pd
 import pytest
+from rich.console import Console
 
+from nocta.cli.reproduce import _table
 from nocta.experiments.results import COLUMNS, write_results
 from nocta.experiments.setup import DataSource, Setup
-from nocta.reproduce import Request, Sheet, find_recipe, reproduce
+from nocta.reproduce import RECIPES, Request, Sheet, find_recipe, reproduce
 from nocta.reproduce.beside import quality_at, sheets
 from nocta.reproduce.evidence import Evidence
 
@@ -158,3 +161,35 @@ def test_what_was_varied_is_written_for_reading() -> None:
         "NOCTA contrastive, retrieval by = feature values",
         "AS",
     ]
+
+
+def test_without_the_usual_value_differences_are_to_the_papers_first() -> None:
+    """The default preset has another K, and every arm has options it needs."""
+    recipe = find_recipe("table-neighbors")
+    arms = recipe.arms("default")
+    curves = {(arm.label, 0): [(8.0, 0.5 + 0.1 * i), (11.0, 0.6)] for i, arm in enumerate(arms)}
+    setup = Setup(DataSource("pbc-stage"), preset="default")
+    found = sheets(recipe, Evidence(setup, tuple(arms), results(curves, dataset="pbc-stage")))
+    table = next(sheet for sheet in found if sheet.name == "differences").frame
+    assert table["less"].tolist() == [arms[0].label] * 2
+    assert table["difference"].min() > 0
+
+
+@pytest.mark.parametrize("dataset", ["synthetic", "adni"])
+@pytest.mark.parametrize("name", [r.name for r in RECIPES if r.kind == "table"])
+def test_every_number_is_shown_whole_on_80_columns(name: str, dataset: str) -> None:
+    recipe = find_recipe(name)
+    arms = recipe.arms(recipe.preset)
+    curves = {
+        (arm.label, seed): [(2.0 + 0.1 * seed, 0.5), (115.25 + seed, 0.625)]
+        for arm in arms
+        for seed in (0, 1)
+    }
+    setup = Setup(DataSource(dataset), preset=recipe.preset)
+    found = sheets(recipe, Evidence(setup, tuple(arms), results(curves, dataset)))
+    console = Console(width=80, file=io.StringIO(), highlight=False)
+    console.print(_table(found[0], console))
+    text = console.file.getvalue()
+    assert "…" not in text
+    numbers = {part for row in found[0].readable()[1] for c in row for part in c.split(" ± ")}
+    assert all(number in text for number in numbers if number[0].isdigit())

@@ -84,3 +84,9 @@ def test_setups_that_differ_have_folders_of_their_own() -> None:
     names = [folder_name(setup) for setup in setups]
     assert len(set(names)) == len(names)
     assert names[0] == "my_clinic-default-10-points"
+
+
+def test_the_papers_rows_are_on_data_that_are_run() -> None:
+    for recipe in RECIPES:
+        printed = {row.dataset for row in recipe.rows if row.dataset}
+        assert printed <= set(recipe.data) or not printed, recipe.name

@@ -131,15 +131,17 @@ def _print(
     now, currency = int(table.time[row]), model.catalog_.currency
     seen = "before the first visit" if now < 0 else f"at visit {_slot(model, now)}"
     console = Console(highlight=False)
-    console.print(f"[bold]{_escaped(str(table.subjects[row]))}[/bold], {seen}")
+    console.print(f"[bold]{_escaped(str(table.subjects[row]))}[/bold], {_escaped(seen)}")
     console.print(f"Prediction: {_prediction(model, found.prediction)}")
     if found.stop:
-        console.print(f"[bold]Next: acquire nothing more[/bold] ({_why(model, found, budget)}).")
+        console.print(
+            f"[bold]Next: acquire nothing more[/bold] ({_escaped(_why(model, found, budget))})."
+        )
     else:
         assert found.time is not None
         console.print(
             f"[bold]Next: {_escaped(', '.join(found.features))}[/bold] at "
-            f"visit {_slot(model, found.time)}, for {money(found.cost, currency)}."
+            + _escaped(f"visit {_slot(model, found.time)}, for {money(found.cost, currency)}.")
         )
     if now < model.catalog_.n_times - 1:
         named = _named_plans(found)

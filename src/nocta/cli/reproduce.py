@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
@@ -11,6 +11,7 @@ from nocta.cli.data import DataOptions, data_source
 from nocta.cli.running import AvailabilityOption, DaskOption, JobsOption, QuietOption, ResultsOption
 
 if TYPE_CHECKING:
+    from rich.console import Console
     from rich.table import Table
 
     from nocta.experiments.setup import DataSource
@@ -114,7 +115,7 @@ def reproduce(
     files = page.write(out)
     for sheets in page.sheets.values():
         for sheet in sheets[:1]:
-            console.print(_table(sheet))
+            console.print(_table(sheet, console))
     console.print(f"In {out}: {', '.join(file.name for file in files)}", soft_wrap=True)
     if page.failures:
         errors = Console(stderr=True, highlight=False)
@@ -158,13 +159,25 @@ def _listing() -> Table:
     return table
 
 
-def _table(sheet: Sheet) -> Table:
+def _table(sheet: Sheet, console: Console) -> Table:
+    """The table as wide as it reads best, or with errors below their numbers where that is wide."""
+    head, rows = sheet.readable()
+    table = _laid_out(sheet.title, head, rows)
+    unbounded = console.options.update(max_width=1000)
+    if console.measure(table, options=unbounded).maximum > console.width:
+        rows = [[cell.replace(" ± ", "\n± ") for cell in row] for row in rows]
+        table = _laid_out(sheet.title, head, rows)
+    if console.measure(table, options=unbounded).maximum > console.width:
+        table = _laid_out(sheet.title, head, rows, folded=True)
+    return table
+
+
+def _laid_out(title: str, head: list[str], rows: list[list[str]], folded: bool = False) -> Table:
     from rich.box import SIMPLE_HEAD
     from rich.table import Table
 
-    head, rows = sheet.readable()
     table = Table(
-        title=sheet.title,
+        title=title,
         title_justify="left",
         box=SIMPLE_HEAD,
         pad_edge=False,
@@ -173,7 +186,8 @@ def _table(sheet: Sheet) -> Table:
     for i, column in enumerate(head):
         # A number stays with its error; names of columns may take several lines.
         name = "\n".join(column.split()) if i else column
-        table.add_column(name, justify="right" if i else "left", no_wrap=True)
+        side: Literal["left", "right"] = "right" if i else "left"
+        table.add_column(name, justify=side, no_wrap=not folded, overflow="fold")
     for row in rows:
         table.add_row(*row)
     return table

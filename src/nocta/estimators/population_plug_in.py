@@ -15,11 +15,10 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
-from torch.nn import functional as F
 
 from nocta.cohort.cohort import Cohort
 from nocta.estimators.base import SequentialEstimator
-from nocta.estimators.slot_shares import UNITS, AskedFor, SlotShares, can_be_counted
+from nocta.estimators.slot_shares import UNITS, AskedFor, ShareTables, can_be_counted
 from nocta.estimators.targets import LossTargets
 from nocta.exceptions import ConfigError
 from nocta.objective import PlanningLoss
@@ -36,10 +35,15 @@ class PopulationPlugIn(SequentialEstimator):
         train: The subjects; kept with a saved model, which could not go on counting otherwise.
         targets: Their losses, by predictors to whose outputs features add.
         loss: Which loss plans are scored by; may be changed at any time.
+        tables: Of the same targets, where another estimator has them.
     """
 
     def __init__(
-        self, train: Cohort, targets: LossTargets, loss: PlanningLoss = "cross-entropy"
+        self,
+        train: Cohort,
+        targets: LossTargets,
+        loss: PlanningLoss = "cross-entropy",
+        tables: ShareTables | None = None,
     ) -> None:
         if not can_be_counted(targets):
             raise ConfigError("Counting over the population needs predictors that are additive.")
@@ -47,10 +51,10 @@ class PopulationPlugIn(SequentialEstimator):
         self.targets = targets
         self.loss: PlanningLoss = loss
         self._known: dict[bytes, Tensor] = {}
-        self._slots: dict[int, SlotShares] = {}
+        self.tables = tables or ShareTables(targets)
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**vars(self), "_known": {}, "_slots": {}}  # what is remembered stays behind
+        return {**vars(self), "_known": {}}  # what is remembered stays behind
 
     def start(self, observation: Observation) -> AskedFor:
         return AskedFor.nothing_more(observation)
@@ -79,13 +83,6 @@ class PopulationPlugIn(SequentialEstimator):
     @torch.no_grad()
     def _means(self, masks: NDArray[np.bool_], time: int, subsets: Tensor) -> Tensor:
         """Mean loss at a slot after each of some requests `(p, time, M)`, by subset, `(p, s)`."""
-        if time not in self._slots:
-            self._slots[time] = SlotShares(self.targets, time)
-        slot = self._slots[time]
-        without, more = slot.of(masks)  # (p, C, v), (p, M, C, v)
-        gained = subsets.float() @ more.flatten(2)
-        logits = without[:, None] + gained.view(*gained.shape[:2], *without.shape[1:])
-        # Over classes that lie apart in memory: several times faster than over neighbours.
-        log_proba = F.log_softmax(logits, dim=2).movedim(2, -1)
-        losses = self.targets.judge(log_proba, *slot.truth, self.loss)
+        slot = self.tables.at(time)
+        losses = slot.losses(*slot.of(masks), subsets, self.loss)
         return losses.sum(dim=-1) / len(self.targets.fold)

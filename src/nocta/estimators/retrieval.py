@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Callable
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import torch
@@ -92,6 +92,9 @@ class NeighborBank:
         self.data = EncodedCohort(encoder, train.subset(self.rows), held=True)
         self._cache: OrderedDict[bytes, Tensor] = OrderedDict()
         self._cached_bytes = 0
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**vars(self), "_cache": OrderedDict(), "_cached_bytes": 0}  # computed again
 
     def nearest(self, observation: Observation) -> Neighbors:
         """The voters of every subject; all subjects are at the same slot."""

@@ -81,7 +81,8 @@ class TimeAxis:
 
     def price(self, cost: float) -> str:
         """A cost with its currency."""
-        return with_currency(f"{cost:.3g}", self.currency)
+        amount = f"{cost:,.0f}" if cost >= 100 else f"{cost:.3g}"
+        return with_currency(amount, self.currency)
 
     @property
     def labels(self) -> list[str]:

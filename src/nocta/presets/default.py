@@ -19,6 +19,7 @@ from nocta.estimators.amortized import AmortizedEstimator
 from nocta.estimators.base import SequentialEstimator
 from nocta.estimators.committee import CommitteeEstimator
 from nocta.estimators.contrastive import ContrastiveEstimator
+from nocta.estimators.counted_votes import CountedContrastive
 from nocta.estimators.ensemble import EnsembleEstimator
 from nocta.estimators.on_policy import PlanMemory
 from nocta.estimators.population_plug_in import PopulationPlugIn
@@ -39,7 +40,6 @@ from nocta.policies.base import Observation
 from nocta.policies.planner import PlanningPolicy, Search
 from nocta.predictors.cross_fitted import CrossFittedPredictor
 from nocta.predictors.fitting import fit_predictor
-from nocta.predictors.walking import AdditiveNet
 from nocta.presets.amortized_recipe import (
     HINDSIGHT,
     INDIVIDUAL_SHARES,
@@ -115,11 +115,11 @@ class DefaultPlanner(Planner):
     def chunk(self) -> int:  # type: ignore[override]
         """Retrieval holds every neighbour's state, so few subjects at a time stay in cache.
 
-        Where features add up, it holds the states of prefixes only.
+        Votes that are looked up hold none.
         """
         if self.contrastive is None:
             return 256
-        return 32 if isinstance(self.predictor.members[0].net_, AdditiveNet) else 4
+        return 32 if isinstance(self.contrastive, CountedContrastive) else 4
 
     @property
     def width(self) -> int:
@@ -209,7 +209,16 @@ class DefaultPlanner(Planner):
             planner._fit_amortized(train, targets, val, val_targets, seed, progress)
         if estimator in ("contrastive", "ensemble"):
             planner.contrastive = fit_retrieval(
-                knobs, predictor, train, targets, val, val_targets, scale, seed, progress
+                knobs,
+                predictor,
+                train,
+                targets,
+                val,
+                val_targets,
+                scale,
+                seed,
+                progress,
+                planner.population.tables if planner.population is not None else None,
             )
         if estimator == "ensemble":
             planner._choose_share(val, seed)

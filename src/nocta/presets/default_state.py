@@ -17,7 +17,7 @@ from nocta.cohort.state import cohort_state, restore_cohort
 from nocta.estimators.amortized import AmortizedEstimator
 from nocta.estimators.committee import CommitteeEstimator
 from nocta.estimators.contrastive import ContrastiveEstimator
-from nocta.estimators.counted_votes import votes_of
+from nocta.estimators.counted_votes import voting_estimator
 from nocta.estimators.embedding import Embedding
 from nocta.estimators.population_plug_in import PopulationPlugIn
 from nocta.estimators.retrieval import NeighborBank
@@ -54,10 +54,11 @@ def planner_state(planner: DefaultPlanner) -> State:
     parts: dict[str, State] = {"predictor": planner.predictor.state()}
     if planner.amortized is not None:
         parts["amortized"] = planner.amortized.state()
-    if planner.contrastive is not None:
-        parts["contrastive"] = retrieval_state(planner.contrastive)
     if planner.population is not None:
         parts["population"] = population_state(planner.population)
+    if planner.contrastive is not None:
+        shared = _shares_subjects(planner.contrastive, planner.population)
+        parts["contrastive"] = retrieval_state(planner.contrastive, with_subjects=not shared)
     for name, part in parts.items():
         add_part(config, arrays, name, part)
     return config, arrays
@@ -76,10 +77,11 @@ def restore_planner(cls: type[P], config: dict[str, Any], arrays: dict[str, NDAr
         own = take_part(config, arrays, "amortized")
         kind = CommitteeEstimator if "individuals" in own[0] else AmortizedEstimator
         amortized = kind.from_state(*own)
-    if "contrastive" in config:
-        contrastive = restore_retrieval(predictor, *take_part(config, arrays, "contrastive"))
     if "population" in config:
         population = restore_population(predictor, *take_part(config, arrays, "population"))
+    if "contrastive" in config:
+        own = take_part(config, arrays, "contrastive")
+        contrastive = restore_retrieval(predictor, *own, population)
     return cls(
         config["estimator"],
         DefaultOptions(**config["options"]),
@@ -129,7 +131,12 @@ def _targets(
     return LossTargets(train, predictor.members, arrays["fold"], *options)
 
 
-def retrieval_state(estimator: ContrastiveEstimator) -> State:
+def _shares_subjects(estimator: ContrastiveEstimator, population: PopulationPlugIn | None) -> bool:
+    """Whether everybody who is counted may vote, and nobody else: then one copy is enough."""
+    return population is not None and estimator.targets is population.targets
+
+
+def retrieval_state(estimator: ContrastiveEstimator, *, with_subjects: bool = True) -> State:
     bank = estimator.bank
     config: dict[str, Any] = {
         "metric": bank.metric,
@@ -142,20 +149,30 @@ def retrieval_state(estimator: ContrastiveEstimator) -> State:
         "reduction": estimator.reduction,
         **_targets_config(estimator.targets),
     }
-    # Only those who are kept for retrieval can ever vote.
-    arrays: dict[str, NDArray[Any]] = {"fold": estimator.targets.fold[bank.rows]}
+    arrays: dict[str, NDArray[Any]] = {}
     if bank.stands_for is not None:
         arrays["stands_for"] = bank.stands_for
-    add_part(config, arrays, "subjects", cohort_state(bank.train.subset(bank.rows)))
+    if with_subjects:  # only those who are kept for retrieval can ever vote
+        arrays["fold"] = estimator.targets.fold[bank.rows]
+        add_part(config, arrays, "subjects", cohort_state(bank.train.subset(bank.rows)))
     if bank.embedding is not None:
         add_part(config, arrays, "embedding", bank.embedding.state())
     return config, arrays
 
 
 def restore_retrieval(
-    predictor: CrossFittedPredictor, config: dict[str, Any], arrays: dict[str, NDArray[Any]]
+    predictor: CrossFittedPredictor,
+    config: dict[str, Any],
+    arrays: dict[str, NDArray[Any]],
+    population: PopulationPlugIn | None = None,
 ) -> ContrastiveEstimator:
-    train = restore_cohort(*take_part(config, arrays, "subjects"))
+    """Inverse of `retrieval_state`; the subjects are those of the population where it has none."""
+    if "subjects" in config:
+        train = restore_cohort(*take_part(config, arrays, "subjects"))
+        targets, tables = _targets(train, predictor, config, arrays), None
+    else:
+        assert population is not None
+        train, targets, tables = population.train, population.targets, population.tables
     embedding = None
     if "embedding" in config:
         embedding = Embedding.from_state(*take_part(config, arrays, "embedding"))
@@ -173,8 +190,7 @@ def restore_retrieval(
         stands_for=arrays.get("stands_for"),
         index=config.get("index", "torch"),
     )
-    targets = _targets(train, predictor, config, arrays)
-    return votes_of(bank, targets, config["loss"], config["reduction"])
+    return voting_estimator(bank, targets, config["loss"], config["reduction"], tables)
 
 
 def add_part(

@@ -5,9 +5,10 @@ from __future__ import annotations
 from nocta.cohort.cohort import Cohort
 from nocta.estimators.bank import choose_bank
 from nocta.estimators.contrastive import ContrastiveEstimator
-from nocta.estimators.counted_votes import votes_of
+from nocta.estimators.counted_votes import voting_estimator
 from nocta.estimators.embedding import Embedding
 from nocta.estimators.retrieval import NeighborBank
+from nocta.estimators.slot_shares import ShareTables
 from nocta.estimators.targets import LossTargets
 from nocta.predictors.cross_fitted import CrossFittedPredictor
 from nocta.predictors.training import TrainingConfig
@@ -24,6 +25,7 @@ def fit_retrieval(
     cost_scale: float,
     seed: int,
     progress: bool,
+    tables: ShareTables | None = None,
 ) -> ContrastiveEstimator:
     """Embedding over the whole range of cost weights, and the bank it searches."""
     embedding = None
@@ -59,4 +61,4 @@ def fit_retrieval(
         stands_for=stands_for if options.bank_sampling == "stratified" else None,
         index=options.neighbor_index,
     )
-    return votes_of(bank, targets, options.loss)
+    return voting_estimator(bank, targets, options.loss, tables=tables)

@@ -138,10 +138,11 @@ def difference_sheet(evidence: Evidence) -> Sheet | None:
     import pandas as pd
 
     arms = {arm.label: arm for arm in evidence.present}
+    references = _references(evidence.present)
     table = summarize_results(evidence.results, list(arms))
     lines = []
     for row in table[table["quality"] == evidence.metrics[0]].itertuples():
-        if not row.versus or not _is_asked(arms[row.method], arms[row.versus]):
+        if not row.versus or not _is_asked(arms[row.method], arms[row.versus], references):
             continue
         line = {"method": row.method, "less": row.versus, "difference": row.mean}
         line |= {"difference_error": row.standard_error, "seeds": row.n_seeds}
@@ -156,9 +157,15 @@ def difference_sheet(evidence: Evidence) -> Sheet | None:
     )
 
 
-def _is_asked(arm: Arm, other: Arm) -> bool:
+def _references(arms: Sequence[Arm]) -> dict[str, str]:
+    """By method, the arm others are compared with: the usual value, else the paper's first."""
+    usual = {arm.method: arm.label for arm in reversed(arms) if arm.usual}
+    return {arm.method: arm.label for arm in reversed(arms)} | usual
+
+
+def _is_asked(arm: Arm, other: Arm, references: dict[str, str]) -> bool:
     if arm.knob:
-        return arm.method == other.method and not other.options
+        return arm.method == other.method and references[arm.method] == other.label
     return arm.method in OURS and other.method not in OURS
 
 

@@ -99,7 +99,7 @@ def _measure(
         audit_subjects=0,
     )
     arms = [_arm(method, size) for method in methods]
-    alone = replace(request, n_seeds=SEED + 1, n_jobs=request.n_jobs or 1)
+    alone = replace(request, n_seeds=SEED + 1, n_jobs=1)
     comparison = run_arms(setup, arms, directory, recipe, alone)
     rows = []
     for record in comparison.records:

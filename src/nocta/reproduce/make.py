@@ -193,6 +193,8 @@ def _dynamics_sheets(view: ReportView) -> list[Sheet]:
 def _theory(recipe: Recipe, request: Request, page: Page) -> None:
     _refuse_data(recipe, request)
     page.sheets[""] = theory_sheets(quick=request.quick, progress=request.progress)
+    if request.quick:
+        _call_a_rehearsal(page)
 
 
 def _complexity(recipe: Recipe, request: Request, page: Page) -> None:

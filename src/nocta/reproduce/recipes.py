@@ -27,12 +27,14 @@ class Arm:
         knob: What the paper varied; empty where it compares methods.
         options: Of the method; none where the knob has its default value.
         label: How it is called in results.
+        usual: Whether the knob has the value the preset has anyway.
     """
 
     method: str
     knob: Mapping[str, Any]
     options: Mapping[str, Any]
     label: str
+    usual: bool = False
 
 
 @dataclass(frozen=True)
@@ -97,7 +99,8 @@ class Recipe:
             usual = option_defaults(row.method, preset)
             named = {k: v for k, v in row.knob.items() if needs or usual.get(k) != v}
             label = " ".join([row.method, *(f"{k}={v}" for k, v in named.items())])
-            found.setdefault(label, Arm(row.method, row.knob, {**needs, **named}, label))
+            same = all(usual.get(k) == v for k, v in row.knob.items())
+            found.setdefault(label, Arm(row.method, row.knob, {**needs, **named}, label, same))
         return list(found.values())
 
 
@@ -135,6 +138,7 @@ RECIPES: tuple[Recipe, ...] = (
         "table-embedding",
         "embedding",
         "retrieval by values, by the predictor's state, by the learned embedding",
+        data=("synthetic", *_REAL),
         needs=_OWN_VOTES,
         **_ABLATION,
     ),
@@ -156,6 +160,7 @@ RECIPES: tuple[Recipe, ...] = (
         "figure-dynamics",
         "cost per time, stopping times, what is acquired together",
         kind="dynamics",
+        data=("synthetic", "adni"),
     ),
     Recipe(
         "table-complexity",

@@ -38,7 +38,7 @@ def theory_sheets(*, quick: bool = False, progress: bool = False) -> list[Sheet]
 
     lines = [
         _line(name, loss, [check_theory(g, w, loss) for g in graphs for w in COST_WEIGHTS])
-        for name, graphs in progress_bar(list(_graphs(quick)), desc="tasks", show=progress)
+        for name, graphs in progress_bar(_graphs(quick), desc="tasks", show=progress)
         for loss in get_args(Loss)
     ]
     weights = ", ".join(f"{w:g}" for w in COST_WEIGHTS)
