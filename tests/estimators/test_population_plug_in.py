@@ -16,7 +16,7 @@ from nocta.estimators import population_plug_in, slot_shares
 from nocta.estimators.population_plug_in import PopulationPlugIn
 from nocta.estimators.targets import LossTargets
 from nocta.exceptions import ConfigError
-from nocta.experiments.model_card import _privacy
+from nocta.experiments.model_card import _privacy, _shares
 from nocta.model import NOCTA
 from nocta.objective import PlanningLoss
 from nocta.plans.sample import random_requests, uniform_plans
@@ -192,5 +192,9 @@ def test_the_card_says_that_subjects_are_kept(
         tiny_parts[0], tiny_parts[1], predictor=linear
     )
     assert "Guard it like the data" in _privacy(counted)
+    assert "counts 50%, the mean over all training subjects 50%" in _shares(counted)
+    counted.planner_.individual_share = 0.0  # type: ignore[attr-defined]
+    assert _shares(counted).endswith("gets the same plan.")
     network = SimpleNamespace(estimator="amortized", planner_=SimpleNamespace(population=None))
     assert "no subject's data" in _privacy(network)  # type: ignore[arg-type]
+    assert _shares(network) == ""  # type: ignore[arg-type]

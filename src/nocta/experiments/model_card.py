@@ -27,6 +27,7 @@ def model_card(model: NOCTA) -> str:
         f"next, and when, and predicts the class ({', '.join(model.classes_)}) at every visit. "
         f"One fit serves every cost weight and every budget.",
         "A rehearsal (`--quick`): too little data and training to be of use." * request["quick"],
+        _shares(model),
         "## Data",
         _list(
             f"`{source['data']}`{_how_read(source)} (SHA-256 of its contents "
@@ -61,6 +62,16 @@ def model_card(model: NOCTA) -> str:
         f"in `log.json`.",
     ]
     return "\n\n".join(part for part in parts if part) + "\n"
+
+
+def _shares(model: NOCTA) -> str:
+    """Whose experience a plan is judged by, where subjects are few; else nothing."""
+    if getattr(model.planner_, "population", None) is None:
+        return ""
+    own = model.planner_.individual_share  # type: ignore[attr-defined]
+    said = f"Subjects are few: what is known of a subject counts {own:.0%}, the mean over all "
+    said += f"training subjects {1 - own:.0%}, when plans are compared."
+    return said if own else said + " So everybody who was asked the same gets the same plan."
 
 
 def _privacy(model: NOCTA) -> str:
