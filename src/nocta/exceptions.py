@@ -82,4 +82,8 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
     if not close:
         lower = {k.lower(): k for k in known}
         close = [lower[name.lower()]] if name.lower() in lower else []
+    if not close and len(name) > 2:  # `crp` for `CRP [mg/L]`, or the other way round
+        one = name.lower()
+        pairs = [(k, sorted((one, k.lower()), key=len)) for k in known if len(k) > 2]
+        close = [k for k, (short, long) in pairs if long.startswith(short)]
     return f" Did you mean '{close[0]}'?" if close else ""

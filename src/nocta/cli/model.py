@@ -27,4 +27,5 @@ def choose_cost_weight(model: NOCTA, given: float | None) -> tuple[float, str]:
     kept = getattr(model, "record_", {}).get("cost_weights", [])
     if not kept:
         raise ConfigError("This model keeps no cost weights; name one with --cost-weight.")
-    return kept[len(kept) // 2], f"the middle one of the {len(kept)} found on validation"
+    # Cheapest first: of an even number, the cheaper of the two in the middle.
+    return kept[(len(kept) - 1) // 2], f"the middle one of the {len(kept)} found on validation"

@@ -42,6 +42,9 @@ from nocta.presets.options import DefaultOptions, PaperOptions
 QUICK_SIZES = (200, 60)
 _MEASURES = ("cost", "accuracy", "ap", "roc_auc", "cross_entropy")
 
+#: With fewer subjects to choose or test on, the user is told what that means.
+_FEW_TO_JUDGE_ON = 30
+
 
 @dataclass(frozen=True)
 class FitRequest:
@@ -135,9 +138,14 @@ def fit_to_folder(
     stages = Stages(out / persistence.PARTIAL, say)
     say(
         f"{cohort.name}: {len(train)} subjects to learn from, {len(val)} to choose on; "
-        f"{len(test)} kept aside for testing"
-        + (" (a rehearsal: some are left out)." if request.quick else ".")
+        f"{len(test)} kept aside for testing" + (" (a rehearsal)." if request.quick else ".")
     )
+    if min(len(val), len(test)) < _FEW_TO_JUDGE_ON and not request.source.is_drawn:
+        say(
+            f"Note: {len(val)} subjects to choose on and {len(test)} to test on say little; "
+            f"differences of a few hundredths between operating points are luck. "
+            f"`nocta compare --seeds 10` repeats the split and says how large the errors are."
+        )
     if not request.source.is_drawn:  # there, rare classes are part of the task
         for warning in class_warnings([(request.seed, (train, val, test))]):
             say(f"Warning: {warning}")

@@ -6,6 +6,7 @@ import math
 import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
+from decimal import ROUND_HALF_UP, Decimal
 from typing import Any
 
 from nocta.evaluation.metrics import LOWER_IS_BETTER
@@ -32,12 +33,14 @@ def number(value: float, digits: int = 3, *, sign: bool = False) -> str:
     """A number for reading; a dash where there is none.
 
     Example:
-        >>> number(0.84512), number(-0.02, sign=True), number(float("nan"))
-        ('0.845', '−0.020', '–')
+        >>> number(0.84512), number(-0.02, sign=True), number(11.315, 2), number(float("nan"))
+        ('0.845', '−0.020', '11.32', '–')
     """
     if value is None or math.isnan(value):
         return "–"
-    text = f"{value:+.{digits}f}" if sign else f"{value:.{digits}f}"
+    # As it was written: 11.315 becomes 11.32, not 11.31.
+    exact = Decimal(repr(float(value))).quantize(Decimal(1).scaleb(-digits), ROUND_HALF_UP)
+    text = f"{exact:+f}" if sign else f"{exact:f}"
     return text.replace("-", MINUS)
 
 

@@ -108,6 +108,10 @@ def _frontiers(recipe: Recipe, request: Request, page: Page) -> None:
                 f"`nocta datasets {name}` says how to get it."
             )
     page.figures[""] = frontier_panels(panels)
+    page.notes.append(
+        "A curve is the mean over seeds at equal cost, its band one standard error; the table "
+        "holds the means of the operating points themselves."
+    )
 
 
 def _currency(evidence: Evidence | None) -> str:
@@ -206,10 +210,7 @@ def _complexity(recipe: Recipe, request: Request, page: Page) -> None:
 
 def _refuse_data(recipe: Recipe, request: Request) -> None:
     if request.sources or request.folders:
-        raise ConfigError(
-            f"'{recipe.name}' makes its own tasks; leave out --data and --from. All other names "
-            f"take them."
-        )
+        raise ConfigError(f"'{recipe.name}' makes its own tasks; leave out --data and --from.")
 
 
 _MAKERS: dict[Kind, Callable[[Recipe, Request, Page], None]] = {
