@@ -198,7 +198,8 @@ def _read(folder: Path, recipe: Recipe) -> Evidence:
     results = read_results(folder / "results.csv")
     setup = read_setup(folder / "setup.json")
     arms = recipe.arms(setup.preset)
-    if not recipe.knobs:  # other methods of the folder are welcome beside the paper's
+    # Other methods of the folder are welcome beside the paper's, where there is room for them.
+    if not recipe.knobs and recipe.kind != "dynamics":
         asked = {arm.label for arm in arms}
         others = [name for name in dict.fromkeys(results["method"]) if name not in asked]
         arms += [Arm(name, {}, {}, name) for name in others]
