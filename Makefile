@@ -67,7 +67,7 @@ results-pbc-stage: install
 
 # Its files have to be there: docs/how-to/public-data.md.
 results-physionet2012: install
-	$(BIN)/nocta compare physionet2012 --methods nocta-amortized,$(REFERENCES) --seeds 5 --out results/physionet2012
+	$(BIN)/nocta compare physionet2012 --methods nocta-amortized,$(REFERENCES),dime --seeds 5 --out results/physionet2012
 
 results-ras-fidelity: install
 	$(BIN)/python benchmarks/ras_fidelity.py --seeds 1 --methods ras
