@@ -17,6 +17,7 @@ NoctaError
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from difflib import get_close_matches
 
@@ -82,8 +83,11 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
     if not close:
         lower = {k.lower(): k for k in known}
         close = [lower[name.lower()]] if name.lower() in lower else []
-    if not close and len(name) > 2:  # `crp` for `CRP [mg/L]`, or the other way round
-        one = name.lower()
-        pairs = [(k, sorted((one, k.lower()), key=len)) for k in known if len(k) > 2]
-        close = [k for k, (short, long) in pairs if long.startswith(short)]
+    if not close:  # `crp` for `CRP [mg/L]`, or the other way round
+        close = [k for k in known if _without_unit(k) == _without_unit(name)]
     return f" Did you mean '{close[0]}'?" if close else ""
+
+
+def _without_unit(name: str) -> str:
+    """A name up to the first bracket, in small letters."""
+    return re.split(r"\s*[\[(]", name.strip(), maxsplit=1)[0].lower()
