@@ -16,7 +16,7 @@ from nocta.experiments.job import Job
 from nocta.experiments.results import TIMES, read_results
 from nocta.experiments.setup import Setup
 from nocta.experiments.store import JobStore
-from nocta.experiments.sweep import Task, _Sweep, sweep
+from nocta.experiments.sweep import sweep
 
 
 def test_finished_jobs_are_not_run_twice(small_setup: Setup, tmp_path: Path) -> None:
@@ -155,21 +155,13 @@ def test_job_files_are_plain_json(small_setup: Setup, tmp_path: Path) -> None:
     }
 
 
-def test_the_time_left_is_told_from_the_same_method_at_other_seeds(
-    small_setup: Setup, tmp_path: Path
-) -> None:
-    waiting = [Task("job", 1, Job("static", 1)), Task("job", 1, Job("random", 1))]
-    state = _Sweep(small_setup, JobStore(tmp_path), waiting)
-    state.seconds = {"static": [300.0, 500.0], "nothing": [2.0]}
-    assert state.time_left(n_jobs=2) == "about 5 min left"  # 400 s and a typical 201 s
-    state.waiting = waiting[1:]
-    state.seconds = {"random": [40.0]}
-    assert state.time_left(n_jobs=1) == "about 40 s left"
-
-
 def test_a_sweep_that_goes_on_knows_at_once_how_long(
-    small_setup: Setup, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    small_setup: Setup,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    monkeypatch.setattr("nocta.progress.SECONDS_BETWEEN_LINES", 0.0)
     store = JobStore(tmp_path)
     sweep(small_setup, [Job("nothing", 0)], store, n_jobs=1)
     record = store.read(Job("nothing", 0))
@@ -177,10 +169,4 @@ def test_a_sweep_that_goes_on_knows_at_once_how_long(
     capsys.readouterr()
     sweep(small_setup, make_jobs(["nothing"], [0, 1]), store, n_jobs=1, progress=True)
     shown = capsys.readouterr().err
-    assert "1/2 [00:00, about 20 min left, nothing 1]" in shown  # what runs is half done
-
-
-def test_no_time_is_told_from_predictors_that_were_kept(small_setup: Setup, tmp_path: Path) -> None:
-    state = _Sweep(small_setup, JobStore(tmp_path), [Task("job", 1, Job("static", 1))])
-    state.seconds = {"predictor": [0.1, 0.2]}
-    assert state.time_left(n_jobs=1) == ""
+    assert "1/2 [00:00, about 40 min left, nothing 1]" in shown

@@ -8,7 +8,6 @@ one at a time, until the guilty one is known.
 from __future__ import annotations
 
 import os
-import sys
 import time as clock
 import traceback
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -17,14 +16,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
-from tqdm.auto import tqdm
-
 from nocta.experiments.job import Job, run_job
 from nocta.experiments.pool import is_death, process_pool, run_tasks, use_one_thread
 from nocta.experiments.setup import Setup
 from nocta.experiments.shared import is_kept, shared_predictor
 from nocta.experiments.store import JobStore
+from nocta.experiments.time_left import duration, time_left
 from nocta.experiments.tuning import count_trials
+from nocta.progress import progress_bar
 
 
 @dataclass(frozen=True)
@@ -35,11 +34,19 @@ class Task:
     seed: int
     job: Job | None = None
 
-    def title(self, setup: Setup, store: JobStore) -> str:
-        """What, of which seed and how far, for the progress bar."""
-        name = f"{self.job.label if self.job else 'predictor'} {self.seed}"
+    @property
+    def label(self) -> str:
+        """What it is, whatever the seed."""
+        return self.job.label if self.job else "predictor"
+
+    def title(self, setup: Setup, store: JobStore, elapsed: float = 0.0) -> str:
+        """What, of which seed, for how long and how far, for the progress bar."""
+        name = f"{self.label} {self.seed}"
         n_done = count_trials(store.trials(self.job)) if self.job and setup.n_trials else 0
-        return f"{name} (trial {n_done} of {setup.n_trials})" if n_done else name
+        details = [f"trial {n_done} of {setup.n_trials}"] if n_done else []
+        if elapsed >= 60:
+            details.append(duration(elapsed))
+        return f"{name} ({', '.join(details)})" if details else name
 
 
 @dataclass(frozen=True)
@@ -88,18 +95,18 @@ def sweep(
         return []
     n_jobs = max(1, min(n_jobs or os.cpu_count() or 1, len(left)))
     state = _Sweep(setup, store, _plan(setup, left), progress, seconds=_known_times(jobs, store))
-    with tqdm(
+    with progress_bar(
+        show=progress,
         total=len(jobs),
         initial=len(jobs) - len(left),
         desc="jobs",
-        disable=not progress,
         bar_format="{desc} {bar} {n_fmt}/{total_fmt} [{elapsed}{postfix}]",
     ) as bar:
         state.on_start = lambda: bar.set_postfix_str(state.standing(n_jobs))
         with process_pool(n_jobs) as pool:
             for outcome in state.outcomes(pool, n_jobs):
                 if outcome is None:
-                    bar.set_postfix_str(state.standing(n_jobs), refresh=sys.stderr.isatty())
+                    bar.set_postfix_str(state.standing(n_jobs))
                     continue
                 if outcome.task.job is not None:
                     bar.update()
@@ -140,6 +147,7 @@ class _Sweep:
     failures: list[Failure] = field(default_factory=list)
     seconds: dict[str, list[float]] = field(default_factory=dict)
     flying: dict[Future[_Outcome], Task] = field(default_factory=dict)
+    started: dict[tuple[str, int], float] = field(default_factory=dict)
     on_start: Callable[[], object] = field(default=lambda: None)
 
     def outcomes(self, pool: Callable[[], Executor], n_jobs: int) -> Iterator[_Outcome | None]:
@@ -151,6 +159,7 @@ class _Sweep:
             # This process may do the task itself and return only when it has ended.
             soon: Future[_Outcome] = Future()
             self.flying[soon] = task
+            self.started[task.label, task.seed] = clock.monotonic()
             self.on_start()
             del self.flying[soon]
             return pool().submit(run_task, self.setup, task, self.store.directory, show)
@@ -169,9 +178,8 @@ class _Sweep:
 
     def _note(self, outcome: _Outcome) -> _Outcome:
         task = outcome.task
-        kind = task.job.label if task.job else "predictor"
         if outcome.seconds is not None:
-            self.seconds.setdefault(kind, []).append(outcome.seconds)
+            self.seconds.setdefault(task.label, []).append(outcome.seconds)
         if outcome.reason and task.job is not None:
             self.failures.append(Failure(task.job.label, task.seed, outcome.reason))
         elif outcome.reason:
@@ -189,29 +197,19 @@ class _Sweep:
 
     def standing(self, n_jobs: int) -> str:
         """What is running, and for how long there is work."""
-        running = "; ".join(t.title(self.setup, self.store) for t in self.flying.values())
-        return ", ".join(part for part in (self.time_left(n_jobs), running) if part)
-
-    def time_left(self, n_jobs: int) -> str:
-        """An estimate from how long the same methods took at other seeds; none before one has."""
-        known = {kind: sum(s) / len(s) for kind, s in self.seconds.items()}
-        # A predictor that was kept from an earlier run takes no time and tells nothing.
-        methods = [seconds for kind, seconds in known.items() if kind != "predictor"]
-        if not methods:
-            return ""
-        typical = sum(methods) / len(methods)
-
-        def work(tasks: Iterable[Task]) -> float:
-            kinds = (task.job.label if task.job else "predictor" for task in tasks)
-            return sum(known.get(kind, typical) for kind in kinds)
-
-        # What is running is half done, more or less.
-        seconds = (work(self.waiting) + work(self.flying.values()) / 2) / n_jobs
-        if not seconds:
-            return ""
-        return (
-            f"about {seconds / 60:.0f} min left" if seconds > 90 else f"about {seconds:.0f} s left"
+        now = clock.monotonic()
+        running = [
+            (task, now - self.started.get((task.label, task.seed), now))
+            for task in self.flying.values()
+        ]
+        left = time_left(
+            [task.label for task in self.waiting],
+            [(task.label, elapsed) for task, elapsed in running],
+            self.seconds,
+            n_jobs,
         )
+        titles = "; ".join(task.title(self.setup, self.store, elapsed) for task, elapsed in running)
+        return ", ".join(part for part in (left, titles) if part)
 
 
 def _outcome(task: Task, future: Future[_Outcome]) -> _Outcome:
