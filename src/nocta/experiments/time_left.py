@@ -1,0 +1,69 @@
+"""How long a sweep will take yet, told from how long its jobs took so far.
+
+The same method takes about the same time at every seed. A method that has not finished once is
+taken to be like the others, or as slow as it has proved while it runs; the estimate then says that
+it is a lower bound.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Iterable, Mapping, Sequence
+
+#: The share of its time so far that a task is given which ought to have ended.
+_OVERDUE = 0.1
+
+
+def time_left(
+    waiting: Sequence[str],
+    running: Iterable[tuple[str, float]],
+    known: Mapping[str, Sequence[float]],
+    n_jobs: int,
+    *,
+    untold: frozenset[str] = frozenset({"predictor"}),
+) -> str:
+    """Say how long it will take until the last task has ended.
+
+    Args:
+        waiting: The kind of every task that has not begun, in the order in which they begin.
+        running: The kind of every task that is running, and for how many seconds it has been.
+        known: By kind, how many seconds the tasks took that have ended.
+        n_jobs: How many run at once.
+        untold: Kinds that tell nothing about others: a predictor may have been kept.
+
+    Returns:
+        Words for a progress bar; none before a task has ended that tells something.
+
+    Example:
+        >>> time_left(["static", "dime"], [("static", 60.0)], {"static": [300.0]}, 2)
+        'at least 9 min left'
+    """
+    running = list(running)
+    means = {kind: sum(seconds) / len(seconds) for kind, seconds in known.items() if seconds}
+    telling = [seconds for kind, seconds in means.items() if kind not in untold]
+    if not telling or not (waiting or running):
+        return ""
+    guesses: dict[str, float] = {}
+    for kind, elapsed in [*((kind, 0.0) for kind in waiting), *running]:
+        if kind not in means:
+            typical = sum(telling) / len(telling)
+            guesses[kind] = max(guesses.get(kind, typical), elapsed * (1 + _OVERDUE))
+    expected = {**means, **guesses}
+    ends = [max(expected[kind] - elapsed, _OVERDUE * elapsed) for kind, elapsed in running]
+    ends += [0.0] * (n_jobs - len(ends))
+    heapq.heapify(ends)
+    for kind in waiting:  # each begins when the first of those before it has ended
+        heapq.heapreplace(ends, ends[0] + expected[kind])
+    return f"{'at least' if guesses else 'about'} {duration(max(ends))} left"
+
+
+def duration(seconds: float) -> str:
+    """Seconds, minutes or hours, in a few characters.
+
+    Example:
+        >>> duration(40.2), duration(400), duration(9000)
+        ('40 s', '7 min', '2.5 h')
+    """
+    if seconds < 90:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"
