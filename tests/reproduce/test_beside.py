@@ -72,7 +72,7 @@ def test_differences_are_to_the_usual_value() -> None:
     (row,) = found[1].frame.to_dict("records")
     assert (row["method"], row["less"]) == (
         "nocta-contrastive n_neighbors=10",
-        "nocta-contrastive",
+        "nocta-contrastive n_neighbors=5",
     )
     assert row["difference"] < 0
 
@@ -127,7 +127,7 @@ def test_a_sheet_reads_well() -> None:
     )
     head, (row,) = Sheet("", "", frame).readable()
     assert head == ["method", "|O|", "retrieval by", "β", "cost", "our AP"]
-    assert row == ["NOCTA contrastive", "100", "feature values", "0.5", "9.47 ± 0.03", "–"]
+    assert row == ["NOCT-Contrastive", "100", "feature values", "0.5", "9.47 ± 0.03", "–"]
     assert r"\|O\|" in Sheet("", "", frame).markdown()
 
 
@@ -146,7 +146,7 @@ def test_a_finished_comparison_is_read_instead_of_run(tmp_path: Path) -> None:
     }
     text = (tmp_path / "out/table-synthetic.md").read_text("utf-8")
     assert "Table 8, appendix C.2" in text
-    assert "| NOCTA contrastive | 9.47 ± 0.03 | 0.815 ± 0.005 | 0.774 | 0.870 | 1 |" in text
+    assert "| NOCT-Contrastive | 9.47 ± 0.03 | 0.815 ± 0.005 | 0.774 | 0.870 | 1 |" in text
     assert "Not among the results: asac, ras, as, dime, difa, nocta-amortized." in text
     assert "static subset" in text
 
@@ -157,8 +157,8 @@ def test_what_was_varied_is_written_for_reading() -> None:
     )
     _, rows = Sheet("", "", frame).readable()
     assert [row[0] for row in rows] == [
-        "NOCTA contrastive, K = 10",
-        "NOCTA contrastive, retrieval by = feature values",
+        "NOCT-Contrastive, K = 10",
+        "NOCT-Contrastive, retrieval by = feature values",
         "AS",
     ]
 
@@ -171,7 +171,8 @@ def test_without_the_usual_value_differences_are_to_the_papers_first() -> None:
     setup = Setup(DataSource("pbc-stage"), preset="default")
     found = sheets(recipe, Evidence(setup, tuple(arms), results(curves, dataset="pbc-stage")))
     table = next(sheet for sheet in found if sheet.name == "differences").frame
-    assert table["less"].tolist() == [arms[0].label] * 2
+    assert table["less"].tolist() == ["nocta-contrastive n_neighbors=5"] * 2
+    assert table["method"].tolist() == [f"nocta-contrastive n_neighbors={k}" for k in (10, 25)]
     assert table["difference"].min() > 0
 
 

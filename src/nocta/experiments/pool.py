@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import signal
 import sys
+import threading
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Executor, Future, wait
 from contextlib import contextmanager, suppress
@@ -64,7 +65,10 @@ def process_pool(n_jobs: int) -> Iterator[Callable[[], Executor]]:
 
     def current() -> Executor:
         executor: Executor = get_reusable_executor(
-            max_workers=n_jobs, timeout=300, env={"OMP_NUM_THREADS": "1"}
+            max_workers=n_jobs,
+            timeout=300,
+            env={"OMP_NUM_THREADS": "1"},
+            initializer=_share_no_bars,
         )
         latest[:] = [executor]
         return executor
@@ -131,6 +135,17 @@ def is_death(error: BaseException | None) -> bool:
     return isinstance(error, BrokenExecutor) or (
         dask is not None and isinstance(error, dask.KilledWorker)
     )
+
+
+def _share_no_bars() -> None:
+    """Let bars in this process be locked by its threads alone.
+
+    The lock between processes, which `tqdm` makes otherwise, is a semaphore that nobody removes
+    when the process is killed, and Python warns of it.
+    """
+    from tqdm.std import tqdm
+
+    tqdm.set_lock(threading.RLock())
 
 
 def _end(executor: Any) -> None:

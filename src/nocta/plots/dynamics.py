@@ -222,7 +222,7 @@ def _label(first: NDArray[Any], axis: TimeAxis) -> None:
     unit = f" ({axis.currency})" if axis.currency else ""
     texts: list[tuple[Axes, str]] = [
         (first[0], f"cost per\nsubject{unit}"),
-        (first[1], "share whose\nlast it was"),
+        (first[1], "stopping time\n(share)"),
     ]
     for axes, text in texts:
         axes.set_ylabel(text)

@@ -31,8 +31,8 @@ class MethodStyle:
 #: In the order of the legend: ours, the paper's baselines, the reference policies.
 METHOD_STYLES: dict[str, MethodStyle] = {
     "nocta-ensemble": MethodStyle("NOCTA ensemble", "#000000", "*", "-"),
-    "nocta-contrastive": MethodStyle("NOCTA contrastive", "#D55E00", "o", (0, (9, 1.5))),
-    "nocta-amortized": MethodStyle("NOCTA amortized", "#0072B2", "s", "-"),
+    "nocta-contrastive": MethodStyle("NOCT-Contrastive", "#D55E00", "o", (0, (9, 1.5))),
+    "nocta-amortized": MethodStyle("NOCT-Amortized", "#0072B2", "s", "-"),
     "asac": MethodStyle("ASAC", "#009E73", "^", (0, (5, 1.5))),
     "ras": MethodStyle("RAS", "#CC79A7", "v", (0, (5, 1.5, 1, 1.5))),
     "as": MethodStyle("AS", "#882255", "<", (0, (2, 1))),
@@ -85,7 +85,7 @@ def method_style(name: str, position: int = 0) -> MethodStyle:
 
     Example:
         >>> method_style("nocta-contrastive n_neighbors=10").label
-        'NOCTA contrastive n_neighbors=10'
+        'NOCT-Contrastive n_neighbors=10'
     """
     if name in METHOD_STYLES:
         return METHOD_STYLES[name]

@@ -144,7 +144,8 @@ def difference_sheet(evidence: Evidence) -> Sheet | None:
     for row in table[table["quality"] == evidence.metrics[0]].itertuples():
         if not row.versus or not _is_asked(arms[row.method], arms[row.versus], references):
             continue
-        line = {"method": row.method, "less": row.versus, "difference": row.mean}
+        ours, other = arms[row.method].varied, arms[row.versus].varied
+        line = {"method": ours, "less": other, "difference": row.mean}
         line |= {"difference_error": row.standard_error, "seeds": row.n_seeds}
         lines.append({**line, "cost_low": row.cost_low, "cost_high": row.cost_high})
     if not lines:

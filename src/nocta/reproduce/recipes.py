@@ -36,6 +36,11 @@ class Arm:
     label: str
     usual: bool = False
 
+    @property
+    def varied(self) -> str:
+        """The method and the value of what is varied, the usual one too."""
+        return " ".join([self.method, *(f"{name}={value}" for name, value in self.knob.items())])
+
 
 @dataclass(frozen=True)
 class Recipe:
