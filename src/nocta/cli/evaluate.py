@@ -162,13 +162,14 @@ def _print(frame: pd.DataFrame, model: NOCTA) -> None:
 def _draw(frame: pd.DataFrame, path: Path, model: NOCTA) -> None:
     from nocta.experiments.summary import headline_metric
     from nocta.plots.frontier import frontier_figure
-    from nocta.plots.style import COLUMN, save_figure
+    from nocta.plots.style import COLUMN, method_style, save_figure
 
     dataset = str(frame["dataset"].iloc[0])
     drawn = frontier_figure(
         frame,
         metric=headline_metric(dataset),
-        title=f"{dataset}: nocta-{model.estimator}",
+        title=f"{dataset}: {method_style(f'nocta-{model.estimator}').label}",
+        currency=model.catalog_.currency,
         size=(1.4 * COLUMN, COLUMN),
     )
     save_figure(drawn, path)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -140,7 +141,7 @@ def _print(
     else:
         assert found.time is not None
         console.print(
-            f"[bold]Next: {_escaped(', '.join(found.features))}[/bold] at "
+            f"[bold]Next: {_escaped(_listed(found.features))}[/bold] at "
             + _escaped(f"visit {_slot(model, found.time)}, for {money(found.cost, currency)}.")
         )
     if now < model.catalog_.n_times - 1:
@@ -206,10 +207,20 @@ def _visits(model: NOCTA, named: dict[str, PlanSummary]) -> Table:
         table.add_column(name, no_wrap=True)
     table.add_column("acquires")
     for name, summary in named.items():
-        lines = [(_slot(model, t), ", ".join(f)) for t, f in summary.visits.items()]
+        lines = [(_slot(model, t), _listed(f)) for t, f in summary.visits.items()]
         for i, (when, features) in enumerate(lines or [("", "nothing more")]):
             table.add_row("" if i else name, _escaped(when), _escaped(features))
     return table
+
+
+def _listed(names: Sequence[str]) -> str:
+    """Names in a row, by semicolons where a name has a comma in it.
+
+    Example:
+        >>> _listed(["sodium", "potassium"]), _listed(["sodium, serum", "potassium"])
+        ('sodium, potassium', 'sodium, serum; potassium')
+    """
+    return ("; " if any("," in name for name in names) else ", ").join(names)
 
 
 def _legend(model: NOCTA) -> str:
