@@ -11,7 +11,7 @@ ABLATIONS := table-embedding table-candidates table-neighbors table-kappa table-
 RESULTS := results-synthetic results-synthetic-paper results-pbc-event results-pbc-stage \
 	results-physionet2012 results-full-history results-few-subjects results-ras-fidelity results-variants results-ablations results-paper
 
-.PHONY: install demo test test-slow bench bench-quick bench-large lint types format clean results $(RESULTS)
+.PHONY: install demo test test-slow bench bench-quick bench-large lint types format clean results forget-results $(RESULTS)
 
 install: $(STAMP)
 
@@ -39,8 +39,12 @@ test: lint types
 test-slow: install
 	$(BIN)/pytest -q -n 2 -m slow
 
-# Each part continues where it stopped; results/README.md says what it is.
+# Each part continues where it stopped, and makes its tables and reports from the jobs that are there;
+# results/README.md says what it is. `make forget-results results` measures everything anew.
 results: $(RESULTS)
+
+forget-results:
+	rm -rf results/*/jobs results/ablations/runs results/paper/runs
 
 REFERENCES := static,random,periodic,first-visit,nothing,everything
 
