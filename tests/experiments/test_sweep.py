@@ -16,7 +16,7 @@ from nocta.experiments.job import Job
 from nocta.experiments.results import TIMES, read_results
 from nocta.experiments.setup import Setup
 from nocta.experiments.store import JobStore
-from nocta.experiments.sweep import sweep
+from nocta.experiments.sweep import _plan, sweep
 
 
 def test_finished_jobs_are_not_run_twice(small_setup: Setup, tmp_path: Path) -> None:
@@ -91,6 +91,26 @@ def test_a_seed_without_its_predictor_fails_alone(
         "nothing, seed 0: the predictor of the seed could not be fitted (MemoryError: too large)"
     ]
     assert store.is_finished(Job("fake-honest", 0))
+    assert "MemoryError: too large" in (store.jobs / "nothing-seed0.error").read_text("utf-8")
+
+
+def test_a_predictor_is_fitted_before_the_jobs_of_its_seed(
+    small_setup: Setup, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("nocta.experiments.sweep.is_kept", lambda setup: True)
+    tasks = _plan(small_setup, make_jobs(["nothing", "fake-honest"], [0, 1]))
+    seen = [(task.label, task.seed) for task in tasks]
+    one = ["predictor", "nothing", "fake-honest"]
+    assert seen == [(name, seed) for seed in (0, 1) for name in one]
+
+
+def test_rows_whose_jobs_are_gone_are_not_written_over(small_setup: Setup, tmp_path: Path) -> None:
+    compare(small_setup, make_jobs(["nothing"], [0, 1]), tmp_path, n_jobs=1, report=False)
+    before = (tmp_path / "results.csv").read_bytes()
+    (tmp_path / "jobs" / "nothing-seed1.json").unlink()
+    with pytest.raises(ConfigError, match=r"results of 1 job.*nothing 1.*without losing them"):
+        compare(small_setup, [Job("fake-honest", 0)], tmp_path, n_jobs=1, report=False)
+    assert (tmp_path / "results.csv").read_bytes() == before
 
 
 def test_another_setup_in_the_same_folder_is_refused(small_setup: Setup, tmp_path: Path) -> None:

@@ -78,7 +78,7 @@ class Comparison:
     @cached_property
     def optimum(self) -> OptimalFrontier | None:
         """The exact frontier, where there is one for these data at these prices."""
-        return shipped_optimum(self.dataset) if self.setup.source.schema is None else None
+        return shipped_optimum(self.dataset) if self.setup.source.is_as_published else None
 
     @cached_property
     def share_of_optimum(self) -> pd.DataFrame | None:
@@ -88,7 +88,7 @@ class Comparison:
     @property
     def paper(self) -> PaperTable | None:
         """The paper's own results on these data."""
-        return paper_results(self.dataset) if self.setup.source.schema is None else None
+        return paper_results(self.dataset) if self.setup.source.is_as_published else None
 
 
 def make_jobs(
@@ -139,7 +139,7 @@ def compare(
     _check(setup, jobs)
     cohort = setup.source.load(0)
     setup.source.split(cohort, 0)
-    store.open(setup, data_fingerprint(cohort))
+    store.open(setup, data_fingerprint(cohort), jobs)
     labels = list(dict.fromkeys(job.label for job in jobs))
 
     def merge() -> None:

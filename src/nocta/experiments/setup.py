@@ -85,6 +85,15 @@ class DataSource:
             return False
         return "seed" in datasets.get(self.data).options
 
+    @property
+    def is_as_published(self) -> bool:
+        """Whether it is a built-in data set with its own features, prices and labels.
+
+        Only then do results of others, or a known optimum, belong beside it. How many subjects
+        are drawn changes nothing.
+        """
+        return self.schema is None and self.data_options.keys() <= {"n_subjects", "seed"}
+
     def load(self, seed: int) -> Cohort:
         """The whole cohort of a seed. A process reads files once, however many jobs it runs."""
         cohort, _ = self._read(seed)

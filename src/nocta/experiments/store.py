@@ -19,7 +19,7 @@ from typing import Any
 from nocta.exceptions import ConfigError
 from nocta.experiments.files import write_atomically
 from nocta.experiments.job import Job
-from nocta.experiments.results import plain
+from nocta.experiments.results import plain, read_results
 from nocta.experiments.setup import Setup
 
 FORMAT = 1
@@ -36,12 +36,13 @@ class JobStore:
         self.directory = Path(directory)
         self.jobs = self.directory / "jobs"
 
-    def open(self, setup: Setup, fingerprint: str) -> None:
+    def open(self, setup: Setup, fingerprint: str, jobs: Sequence[Job] = ()) -> None:
         """Claim the folder for a setup, or verify that it was made with the same one.
 
         Args:
             setup: What all jobs have in common.
             fingerprint: Hash of the data.
+            jobs: Those that will be there afterwards, whether they are there now or not.
 
         Raises:
             ConfigError: The folder holds results of something else.
@@ -51,6 +52,7 @@ class JobStore:
             raise ConfigError(f"'{self.directory}' is a file; --out names a folder.")
         if path.is_file():
             self._compare(path, setup, fingerprint)
+            self._refuse_to_lose_rows(jobs)
             return
         if (self.directory / "results.csv").exists():
             raise ConfigError(
@@ -72,6 +74,24 @@ class JobStore:
                 f"'{self.directory}' holds a comparison with other settings: "
                 f"{'; '.join(differences)}. Choose another --out, or repeat the settings to "
                 f"continue it (methods and seeds may be added)."
+            )
+
+    def _refuse_to_lose_rows(self, wanted: Sequence[Job]) -> None:
+        """`results.csv` is written from the jobs; rows whose job is gone would be lost."""
+        path = self.directory / "results.csv"
+        if not path.is_file():
+            return
+        rows = read_results(path)
+        jobs = [Job(**record["job"]) for record in self.records()]
+        kept = {(job.label, job.seed) for job in (*jobs, *wanted)}
+        lost = sorted({*zip(rows["method"], rows["seed"], strict=True)} - kept)
+        if lost:
+            some = ", ".join(f"{method} {seed}" for method, seed in lost[:3])
+            raise ConfigError(
+                f"'{path}' has results of {len(lost)} job(s) whose files are not in "
+                f"'{self.jobs}' ({some}{', ...' if len(lost) > 3 else ''}), so it cannot be "
+                f"continued without losing them. Choose another --out, or move results.csv away "
+                f"to run them again."
             )
 
     def path(self, job: Job) -> Path:

@@ -66,6 +66,7 @@ class _Outcome:
     task: Task
     seconds: float | None  # unknown of a process that was killed
     reason: str = ""
+    traceback: str = ""
 
 
 def sweep(
@@ -108,23 +109,22 @@ def sweep(
                 if outcome is None:
                     bar.set_postfix_str(state.standing(n_jobs))
                     continue
-                if outcome.task.job is not None:
-                    bar.update()
-                    if not outcome.reason and on_finished is not None:
-                        on_finished()
+                if outcome.task.job is not None and not outcome.reason and on_finished is not None:
+                    on_finished()
+                bar.update(len(jobs) - state.n_left - bar.n)
                 bar.set_postfix_str(state.standing(n_jobs))
     return state.failures
 
 
 def _plan(setup: Setup, left: Sequence[Job]) -> list[Task]:
-    """Predictors first, then the jobs, seed by seed so that paired results come early."""
-    shared = {job.seed for job in left if job.shares_predictor}
-    needed = sorted(shared) if is_kept(setup) else []
-    ordered = sorted(left, key=lambda job: job.seed)
-    return [
-        *(Task("predictor", seed) for seed in needed),
-        *(Task("job", job.seed, job) for job in ordered),
-    ]
+    """Seed by seed, so that paired results come early; the predictor before those who share it."""
+    tasks: list[Task] = []
+    for seed in sorted({job.seed for job in left}):
+        jobs = [job for job in left if job.seed == seed]
+        if is_kept(setup) and any(job.shares_predictor for job in jobs):
+            tasks.append(Task("predictor", seed))
+        tasks += [Task("job", seed, job) for job in jobs]
+    return tasks
 
 
 def _known_times(jobs: Sequence[Job], store: JobStore) -> dict[str, list[float]]:
@@ -149,6 +149,11 @@ class _Sweep:
     flying: dict[Future[_Outcome], Task] = field(default_factory=dict)
     started: dict[tuple[str, int], float] = field(default_factory=dict)
     on_start: Callable[[], object] = field(default=lambda: None)
+
+    @property
+    def n_left(self) -> int:
+        """Jobs that are waiting or running."""
+        return sum(task.job is not None for task in (*self.waiting, *self.flying.values()))
 
     def outcomes(self, pool: Callable[[], Executor], n_jobs: int) -> Iterator[_Outcome | None]:
         """Run everything; yield as things end, and nothing now and then while they run."""
@@ -183,17 +188,19 @@ class _Sweep:
         if outcome.reason and task.job is not None:
             self.failures.append(Failure(task.job.label, task.seed, outcome.reason))
         elif outcome.reason:
-            self._give_up_on(task.seed, outcome.reason)
+            self._give_up_on(task.seed, outcome)
         return outcome
 
-    def _give_up_on(self, seed: int, reason: str) -> None:
+    def _give_up_on(self, seed: int, outcome: _Outcome) -> None:
         """Without its predictor, a seed's jobs that share it cannot run."""
         for task in [t for t in self.waiting if t.job is not None and t.seed == seed]:
             assert task.job is not None
             if task.job.shares_predictor:
                 self.waiting.remove(task)
-                why = f"the predictor of the seed could not be fitted ({reason})"
+                why = f"the predictor of the seed could not be fitted ({outcome.reason})"
                 self.failures.append(Failure(task.job.label, seed, why))
+                if outcome.traceback:
+                    self.store.save_error(task.job, outcome.traceback)
 
     def standing(self, n_jobs: int) -> str:
         """What is running, and for how long there is work."""
@@ -225,15 +232,15 @@ def run_task(setup: Setup, task: Task, directory: Path, show_trials: bool = Fals
     use_one_thread()
     store = JobStore(directory)
     started = clock.perf_counter()
-    reason = ""
+    reason = details = ""
     try:
         _do(setup, task, store, show_trials)
     except Exception as error:
         kind = type(error).__name__
-        reason = " ".join(f"{kind}: {error}".split())
+        reason, details = " ".join(f"{kind}: {error}".split()), traceback.format_exc()
         if task.job is not None:
-            store.save_error(task.job, traceback.format_exc())
-    return _Outcome(task, clock.perf_counter() - started, reason)
+            store.save_error(task.job, details)
+    return _Outcome(task, clock.perf_counter() - started, reason, details)
 
 
 def _do(setup: Setup, task: Task, store: JobStore, show_trials: bool) -> None:

@@ -43,4 +43,6 @@ def failure_lines(comparison: Comparison) -> list[str]:
         return []
     where = comparison.directory / "jobs"
     head = f"{len(failures)} job(s) failed; run the same command to try them again."
-    return [head, *(f"  {f}" for f in failures), f"Tracebacks are in {where}/*.error"]
+    # A process that was killed leaves none.
+    traced = [f"Tracebacks are in {where}/*.error"] if any(where.glob("*.error")) else []
+    return [head, *(f"  {f}" for f in failures), *traced]

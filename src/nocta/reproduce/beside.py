@@ -26,7 +26,7 @@ from nocta.reproduce.recipes import Arm, Recipe
 if TYPE_CHECKING:
     import pandas as pd
 
-#: A point this near to a cost, as a share of it, stands for it where none lies beyond.
+#: A cheaper point this near to a cost, as a share of it, stands for it where none lies beyond.
 NEAR = 0.05
 #: Where the low and the high cost lie between the cheapest and the dearest cost in common.
 LOW, HIGH = 0.25, 0.75
@@ -49,7 +49,7 @@ def printed_rows(recipe: Recipe, evidence: Evidence) -> tuple[list[PaperRow], st
     A comparison of methods asked for with other data of the paper has its rows there; an ablation
     has none.
     """
-    if evidence.setup.source.schema is not None:
+    if not evidence.setup.source.is_as_published:
         return [], ""
     rows = [row for row in recipe.rows if row.dataset == evidence.dataset]
     table = paper_results(evidence.dataset)
@@ -63,15 +63,16 @@ def quality_at(
 ) -> tuple[float, float, int]:
     """Mean and standard error over seeds of a method's quality at a cost, and how many seeds.
 
-    Seeds whose operating points do not reach the cost are left out.
+    Between two operating points their line is read; a little beyond the dearest, that one. Seeds
+    whose operating points are all dearer than the cost, or end well below it, are left out.
     """
     values = []
     for frontier in frontiers_by_seed(results, label, metric).values():
         if not len(frontier):
             continue
         low, high = float(frontier.costs[0]), float(frontier.costs[-1])
-        if low - NEAR * cost <= cost <= high + NEAR * cost:
-            values.append(float(frontier.at(min(max(cost, low), high))))
+        if low <= cost <= high + NEAR * cost:
+            values.append(float(frontier.at(min(cost, high))))
     if not values:
         return math.nan, math.nan, 0
     return *mean_and_error(values), len(values)
@@ -103,8 +104,9 @@ def paper_sheet(evidence: Evidence, rows: Sequence[PaperRow], place: str = "") -
         f"The paper's rows{f' ({place})' if place else ''}, and ours at the same cost",
         pd.DataFrame(lines),
         "± after the paper's numbers is as printed; after ours it is one standard error over "
-        "seeds. Ours are read between the two operating points around the cost; a dash: no "
-        "operating point is that cheap or that dear.",
+        "seeds. Ours are read between the two operating points around the cost, or at the dearest "
+        f"where that is at most {NEAR:.0%} cheaper; a dash, or fewer seeds: none, or not every seed, "
+        "has points that cheap and that dear.",
     )
 
 

@@ -61,6 +61,27 @@ class Request:
     dask: str | None = None
     progress: bool = False
 
+    def __post_init__(self) -> None:
+        vain = [*self.options, *(["--quick"] if self.quick else [])]
+        if self.folders and vain:
+            raise ConfigError(
+                f"With --from nothing is run: the folder says how its results were made. Leave out "
+                f"{', '.join(vain)}, or --from."
+            )
+
+    @property
+    def options(self) -> list[str]:
+        """The options given that say what is run."""
+        usual = {f.name: f.default for f in fields(Setup)}
+        given = {
+            "--data": self.sources,
+            "--preset": self.preset,
+            "--seeds": self.n_seeds,
+            "--dask": self.dask,
+            **{f"--{name}": value != usual[name] for name, value in self.rules.items()},
+        }
+        return [option for option, value in given.items() if value]
+
     @property
     def seeds(self) -> range:
         """The seeds to run."""
@@ -125,7 +146,7 @@ class Evidence:
     @cached_property
     def optimum(self) -> OptimalFrontier | None:
         """The exact frontier, where it is known."""
-        return shipped_optimum(self.dataset) if self.setup.source.schema is None else None
+        return shipped_optimum(self.dataset) if self.setup.source.is_as_published else None
 
 
 def gather(recipe: Recipe, request: Request) -> list[Evidence]:
@@ -133,10 +154,11 @@ def gather(recipe: Recipe, request: Request) -> list[Evidence]:
 
     Raises:
         DataFileMissing: None of the data sets is on this machine.
-        ConfigError: A folder holds nothing that belongs to the recipe.
+        ConfigError: A folder holds nothing that belongs to the recipe, or two folders do not
+            go together.
     """
     if request.folders:
-        return [_read(folder, recipe) for folder in request.folders]
+        return _together([_read(folder, recipe) for folder in request.folders])
     sources = request.sources or tuple(DataSource(name) for name in recipe.data)
     found, missing = [], []
     for source in sources:
@@ -214,6 +236,40 @@ def _read(folder: Path, recipe: Recipe) -> Evidence:
     records = [r for r in JobStore(folder).records() if r["job"]["label"] in labels]
     comparison = Comparison(folder, setup, records, []) if records else None
     return Evidence(setup, tuple(arms), kept.reset_index(drop=True), comparison)
+
+
+def _together(found: Sequence[Evidence]) -> list[Evidence]:
+    """Folders of the same data as one, where they were made alike and share no job."""
+    merged: dict[str, Evidence] = {}
+    for evidence in found:
+        first = merged.get(evidence.dataset)
+        merged[evidence.dataset] = evidence if first is None else _merge(first, evidence)
+    return list(merged.values())
+
+
+def _merge(first: Evidence, second: Evidence) -> Evidence:
+    import pandas as pd
+
+    name = first.dataset
+    differences = first.setup.differences(second.setup.to_dict())
+    if differences:
+        raise ConfigError(
+            f"Two of the folders are about '{name}', with other settings: "
+            f"{'; '.join(differences)}. Read them one at a time."
+        )
+    twice = sorted({*first.results["method"]} & {*second.results["method"]})
+    if twice:
+        raise ConfigError(
+            f"Two of the folders about '{name}' have results of {', '.join(twice)}; it is not "
+            f"clear which to show. Read them one at a time."
+        )
+    arms = list({arm.label: arm for arm in (*first.arms, *second.arms)}.values())
+    results = pd.concat([first.results, second.results], ignore_index=True)
+    comparison = None
+    if first.comparison is not None and second.comparison is not None:
+        records = [*first.comparison.records, *second.comparison.records]
+        comparison = replace(first.comparison, records=records)
+    return Evidence(first.setup, tuple(arms), results, comparison)
 
 
 def read_setup(path: Path) -> Setup:

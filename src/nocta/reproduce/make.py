@@ -195,22 +195,26 @@ def _dynamics_sheets(view: ReportView) -> list[Sheet]:
 
 
 def _theory(recipe: Recipe, request: Request, page: Page) -> None:
-    _refuse_data(recipe, request)
+    _refuse_options(recipe, request)
     page.sheets[""] = theory_sheets(quick=request.quick, progress=request.progress)
     if request.quick:
         _call_a_rehearsal(page)
 
 
 def _complexity(recipe: Recipe, request: Request, page: Page) -> None:
-    _refuse_data(recipe, request)
+    _refuse_options(recipe, request)
     complexity_page(recipe, request, page)
     if request.quick:
         _call_a_rehearsal(page)
 
 
-def _refuse_data(recipe: Recipe, request: Request) -> None:
-    if request.sources or request.folders:
-        raise ConfigError(f"'{recipe.name}' makes its own tasks; leave out --data and --from.")
+def _refuse_options(recipe: Recipe, request: Request) -> None:
+    """What is checked or timed is not a matter of data, seeds or rules."""
+    vain = [*request.options, *(["--from"] if request.folders else [])]
+    if vain:
+        raise ConfigError(
+            f"'{recipe.name}' makes its own tasks, always the same; leave out {', '.join(vain)}."
+        )
 
 
 _MAKERS: dict[Kind, Callable[[Recipe, Request, Page], None]] = {
