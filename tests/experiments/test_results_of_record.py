@@ -1,13 +1,15 @@
-"""The tables in `results/` are those of the jobs beside them, and every job was audited."""
+"""Results of record: tables are those of the jobs beside them, all audited, summaries of tables."""
 
 from __future__ import annotations
 
 import json
 from pathlib import Path
 
+import pandas as pd
 import pytest
 
 from nocta.experiments.results import read_results
+from nocta.experiments.summary import summarize_results
 
 RESULTS = Path(__file__).parents[2] / "results"
 FOLDERS = sorted({path.parent for path in RESULTS.glob("**/jobs/")})
@@ -31,6 +33,28 @@ def test_tables_are_those_of_the_jobs(folder: Path) -> None:
         assert audit["n_decisions"] > 0, record["job"]
         assert len(audit["points"]) == len(record["rows"]), record["job"]
         assert all("No leak found" in point["finding"] for point in audit["points"])
+
+
+SUMMARIES = sorted(path.parent for path in RESULTS.glob("*/summary.csv"))
+
+
+@pytest.mark.parametrize("folder", SUMMARIES, ids=lambda path: path.name)
+def test_summaries_are_those_of_the_tables(folder: Path) -> None:
+    results = read_results(folder / "results.csv")
+    written = pd.read_csv(folder / "summary.csv").fillna({"versus": ""})
+    methods = list(dict.fromkeys(written["method"]))
+    keys = ["quality", "method", "versus"]
+    found = (
+        summarize_results(results, methods)
+        .set_index(keys)
+        .loc[pd.MultiIndex.from_frame(written[keys])]
+    )
+    assert len(found) == len(written)
+    for column in ("mean", "standard_error", "n_seeds", "cost_low", "cost_high"):
+        values = found[column].to_numpy(float)
+        assert written[column].to_numpy(float) == pytest.approx(
+            values, rel=1e-4, abs=1e-6, nan_ok=True
+        )
 
 
 def test_there_are_records() -> None:

@@ -9,7 +9,7 @@ import pytest
 from nocta.evaluation import Frontier
 from nocta.exceptions import ConfigError, DataError
 from nocta.plots.curve import mean_curve
-from nocta.plots.frontier import frontier_figure
+from nocta.plots.frontier import Panel, frontier_figure, frontier_panels
 from nocta.plots.style import METHOD_STYLES, legend_order, method_style, save_figure
 from nocta.policies.registry import METHODS
 
@@ -110,3 +110,28 @@ def test_wrong_tables_are_refused(results):
         frontier_figure(results.drop(columns="seed"), "roc_auc")
     with pytest.raises(ConfigError, match="no metric 'f1'"):
         frontier_figure(results, "f1")
+
+
+def test_where_there_are_many_only_ours_have_bands(results):
+    def bands(table):
+        (axes,) = frontier_figure(table).axes
+        return [type(c).__name__ for c in axes.collections].count("FillBetweenPolyCollection")
+
+    assert bands(results) == 3  # `nothing` is a point
+    names = ["nocta-amortized", "static", "random", "dime", "asac"]
+    many = [results[results["method"] == "static"].assign(method=name) for name in names]
+    assert bands(pd.concat(many)) == 1
+
+
+def test_shares_of_the_optimum_have_a_panel_of_their_own(results):
+    optimum = [[0.0, 0.5], [4.0, 1.0]]
+    panel = Panel(results[results["method"] != "nothing"], optimum=optimum)
+    first, second = frontier_panels([panel]).axes
+    assert first.get_ylabel() == "accuracy"
+    assert second.get_ylabel() == "accuracy, share of the optimum"
+    drawn, shares = (
+        [line for line in a.lines if len(line.get_xdata()) == 3] for a in (first, second)
+    )
+    for line, share in zip(drawn, shares, strict=True):
+        best = 0.5 + 0.125 * line.get_xdata()
+        assert share.get_ydata() == pytest.approx(line.get_ydata() / best)

@@ -12,14 +12,18 @@ import pytest
 from rich.console import Console
 
 from nocta.cli.reproduce import _table
+from nocta.exceptions import ConfigError
 from nocta.experiments.results import COLUMNS, write_results
 from nocta.experiments.setup import DataSource, Setup
 from nocta.reproduce import RECIPES, Request, Sheet, find_recipe, reproduce
-from nocta.reproduce.beside import quality_at, sheets
+from nocta.reproduce.beside import printed_rows, quality_at, sheets
 from nocta.reproduce.evidence import Evidence
 
+#: By method and seed, cost and accuracy of the operating points.
+Curves = dict[tuple[str, int], list[tuple[float, float]]]
 
-def results(points: dict[tuple[str, int], list[tuple[float, float]]], dataset="synthetic"):
+
+def results(points: Curves, dataset: str = "synthetic") -> pd.DataFrame:
     rows = [
         dict.fromkeys(COLUMNS, 0)
         | {"dataset": dataset, "method": m, "seed": s, "cost": c, "setting": "{}"}
@@ -56,6 +60,62 @@ def test_costs_out_of_reach_have_no_value() -> None:
     assert quality_at(frame, "nocta-contrastive", "accuracy", 12.1)[0] == pytest.approx(0.9)
 
 
+def test_a_dearer_point_never_stands_for_a_cheaper_one() -> None:
+    frame = results({("as", 0): [(8.0, 0.5), (12.0, 0.9)], ("as", 1): [(7.0, 0.4), (12.0, 0.9)]})
+    assert quality_at(frame, "as", "accuracy", 7.9)[2] == 1  # seed 0 has nothing that cheap
+    assert quality_at(frame, "as", "accuracy", 12.5)[2] == 2  # a little beyond the dearest
+    assert quality_at(frame, "as", "accuracy", 12.7)[2] == 0
+
+
+def folder_of(directory: Path, curves: Curves, **setup: object) -> Path:
+    """A finished comparison without its jobs."""
+    directory.mkdir()
+    write_results(results(curves), directory / "results.csv")
+    made = Setup(DataSource("synthetic"), **setup).to_dict()  # type: ignore[arg-type]
+    (directory / "setup.json").write_text(json.dumps({"format": 1, "setup": made}))
+    return directory
+
+
+def test_two_folders_of_the_same_data_are_read_as_one(tmp_path: Path) -> None:
+    first = folder_of(tmp_path / "a", {("nocta-amortized", 0): [(6.0, 0.6), (12.0, 0.9)]})
+    second = folder_of(tmp_path / "b", {("ras", 0): [(6.0, 0.5), (12.0, 0.8)]})
+    request = Request(tmp_path / "out", folders=(first, second))
+    page = reproduce(find_recipe("table-synthetic"), request)
+    (found,) = page.sheets.values()
+    differences = next(sheet for sheet in found if sheet.name == "differences").frame
+    assert differences[["method", "less"]].to_numpy().tolist() == [["nocta-amortized", "ras"]]
+    assert differences["difference"].tolist() == [pytest.approx(0.1)]
+
+
+def test_folders_that_do_not_go_together_are_refused(tmp_path: Path) -> None:
+    curves = {("ras", 0): [(6.0, 0.5), (12.0, 0.8)]}
+    first = folder_of(tmp_path / "a", curves)
+    again = folder_of(tmp_path / "b", curves)
+    other = folder_of(tmp_path / "c", curves, preset="paper")
+    recipe = find_recipe("table-synthetic")
+    with pytest.raises(ConfigError, match="have results of ras"):
+        reproduce(recipe, Request(tmp_path / "out", folders=(first, again)))
+    with pytest.raises(ConfigError, match="preset is 'paper' there and 'default' here"):
+        reproduce(recipe, Request(tmp_path / "out", folders=(first, other)))
+
+
+def test_options_without_effect_are_refused(tmp_path: Path) -> None:
+    rules = {"availability": "known", "results": "after-visit"}
+    with pytest.raises(ConfigError, match="Leave out --preset, --availability, --quick, or --from"):
+        Request(tmp_path, folders=(tmp_path,), preset="paper", quick=True, rules=rules)
+    for name in ("theory", "table-complexity"):
+        with pytest.raises(ConfigError, match="always the same; leave out --seeds"):
+            reproduce(find_recipe(name), Request(tmp_path, n_seeds=2))
+
+
+def test_the_papers_rows_are_not_set_beside_other_prices() -> None:
+    arms = tuple(find_recipe("table-synthetic").arms("default"))
+    for options, shown in (({"n_subjects": 100}, True), ({"features": {"FDG": 100.0}}, False)):
+        setup = Setup(DataSource("synthetic", data_options=options))
+        found = printed_rows(find_recipe("table-synthetic"), Evidence(setup, arms, results(CURVES)))
+        assert bool(found[0]) == shown
+
+
 def test_every_row_of_the_paper_has_its_line() -> None:
     found = sheets(find_recipe("table-neighbors"), evidence(results(CURVES), "table-neighbors"))
     assert [sheet.name for sheet in found] == ["", "differences", "points"]
@@ -74,7 +134,8 @@ def test_differences_are_to_the_usual_value() -> None:
         "nocta-contrastive n_neighbors=10",
         "nocta-contrastive n_neighbors=5",
     )
-    assert row["difference"] < 0
+    # Between 9.471 and 10.471 the usual value has .85 and .7 + .1 / 2.529, the other .5 and .6.
+    assert row["difference"] == pytest.approx((-0.35 - 0.1 - 0.1 / 2.529) / 2)
 
 
 def test_other_data_are_shown_at_a_low_and_a_high_cost() -> None:

@@ -10,11 +10,13 @@ import pytest
 from typer.testing import CliRunner
 
 from nocta.cli.app import app
+from nocta.exact import synthetic_task
 from nocta.exceptions import ConfigError
 from nocta.experiments.setup import DataSource
 from nocta.reproduce import Recipe, Request, find_recipe, reproduce
 from nocta.reproduce.complexity import BASE_QUICK, Size, exponent, write_cohort
 from nocta.reproduce.recipes import Arm
+from nocta.reproduce.theory import noct_sheet
 
 runner = CliRunner()
 
@@ -110,7 +112,7 @@ def test_dynamics_show_what_is_acquired_together(small: Request) -> None:
     assert figure.axes[4].patches  # arrows
     together = page.sheets[""][1].frame
     assert (together["time"].astype(float) < together["later_time"].astype(float)).all()
-    assert page.sheets[""][0].frame.groupby("method")["share_stopping"].sum().to_list() == (
+    assert page.sheets[""][0].frame.groupby("method")["share_last_request"].sum().to_list() == (
         pytest.approx([1.0, 1.0])
     )
 
@@ -121,6 +123,15 @@ def test_theory_holds_on_every_task(tmp_path: Path) -> None:
     assert set(frame["holds"]) == {"yes"}
     assert (frame[["bound_least", "replan_least"]] >= 0).all(axis=None)
     assert frame["bound_most"].max() > 0
+
+
+def test_exact_planning_is_set_beside_the_optimum() -> None:
+    table = noct_sheet(synthetic_task(horizon=4)).frame
+    assert set(table["loss"]) == {"error", "cross-entropy"}
+    assert not table.duplicated(["loss", "cost"]).any()
+    assert (table["share_of_optimum"] <= 1 + 1e-9).all()
+    assert table["share_of_optimum"].max() == pytest.approx(1.0)
+    assert table["cost"].max() > table["cost"].min() == 0.0
 
 
 def test_growth_is_measured_and_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

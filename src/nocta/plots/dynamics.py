@@ -1,6 +1,6 @@
-"""Acquisition dynamics: what is spent when, when acquiring ends, and what is acquired when.
+"""Acquisition dynamics: what is spent when, when asking ends, and what is acquired when.
 
-The paper's qualitative figure (section 4.6): cost per time point above, where acquiring stops
+The paper's qualitative figure (section 4.6): cost per time point above, where asking stops
 below, and at the bottom how often each feature is acquired at each time point: as a map, or as the
 paper's graph, which also shows what the same subjects acquire later.
 """
@@ -45,8 +45,8 @@ class Dynamics:
     Args:
         method: Its name.
         cost_per_time: `(L,)` mean charge per subject at each slot.
-        stop_share: `(L + 1,)` share of subjects who never acquired, whose last acquisition was
-            at slot 0, 1, ...
+        stop_share: `(L + 1,)` share of subjects for whom nothing was ever asked, something was
+            asked last at slot 0, 1, ..., whether it was to be had or not.
         acquired: `(L, M)` share of subjects who acquired each feature at each slot.
         features: `(M,)` names.
         together: What the same subjects acquire earlier and later, most often first.
@@ -135,7 +135,7 @@ def dynamics_figure(
         if n > 1:
             for axes in panels[2]:
                 axes.set_xlabel("")
-            figure.supxlabel(f"{axis.unit} (–: never acquired)", fontsize=8)
+            figure.supxlabel(f"{axis.unit} (–: nothing asked)", fontsize=8)
         if image is not None:
             figure.colorbar(
                 image, ax=panels[2, -1], label="share", ticks=[0, 1], pad=0.02, fraction=0.08
@@ -222,11 +222,11 @@ def _label(first: NDArray[Any], axis: TimeAxis) -> None:
     unit = f" ({axis.currency})" if axis.currency else ""
     texts: list[tuple[Axes, str]] = [
         (first[0], f"cost per\nsubject{unit}"),
-        (first[1], "stopping time\n(share)"),
+        (first[1], "last request\n(share)"),
     ]
     for axes, text in texts:
         axes.set_ylabel(text)
-    first[2].set_xlabel(f"{axis.unit} (–: never acquired)")
+    first[2].set_xlabel(f"{axis.unit} (–: nothing asked)")
 
 
 def _most_acquired(dynamics: Sequence[Dynamics]) -> list[int]:

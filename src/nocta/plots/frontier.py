@@ -28,6 +28,10 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 _OPTIMUM = "optimum (exact)"
+#: Shares of the optimum below this are left out of their panel.
+LEAST_SHARE = 0.85
+#: With more curves than this only NOCTA's have bands: others could not be told apart any more.
+MAX_BANDS = 4
 METRIC_LABELS = {
     "accuracy": "accuracy",
     "ap": "average precision",
@@ -46,9 +50,8 @@ class Panel:
     Args:
         results: Rows as in results.csv; `method`, `seed`, `cost` and the metric are used. Each
             method is averaged over seeds (see `mean_curve`) and drawn with a band of one standard
-            error. With a single seed the band is what the columns `low` and `high` say, where they
-            are given.
-            Without any, only what is published is drawn.
+            error (see `with_bands`). With a single seed the band is what the columns `low` and
+            `high` say, where they are given. Without any, only what is published is drawn.
         metric: What to draw over cost.
         optimum: `(k, 2)` cost and quality of the exact optimum, where it is known.
         paper: Published rows with columns `method`, `cost` and the metric: hollow markers.
@@ -81,9 +84,11 @@ class Panel:
         if self.optimum is not None and self.results is not None:
             reach = float(self.results["cost"].max())
             _draw_optimum(axes, np.asarray(self.optimum, dtype=float), reach)
-        for i, name in enumerate(legend_order(self.methods)):
+        methods = legend_order(self.methods)
+        for i, name in enumerate(methods):
             assert self.results is not None
-            _draw_method(axes, name, i, self.results[self.results["method"] == name], self.metric)
+            rows = self.results[self.results["method"] == name]
+            _draw_method(axes, name, i, rows, self.metric, band=name in with_bands(methods))
         if self.paper is not None and len(self.paper):
             _draw_paper(axes, self.paper, self.metric, known)
         unit = f" ({self.currency})" if self.currency else ""
@@ -92,6 +97,23 @@ class Panel:
         axes.set_xlim(left=min(0.0, axes.get_xlim()[0]))
         if self.title:
             axes.set_title(self.title, loc="left")
+
+    def draw_shares(self, axes: Axes, known: Collection[str]) -> None:
+        """Draw quality as a share of the optimum at the same cost, where curves lie too close."""
+        best = np.asarray(self.optimum, dtype=float)
+        ours, paper = (
+            None if table is None else _as_shares(table, self.metric, best)
+            for table in (self.results, self.paper)
+        )
+        Panel(ours, self.metric, paper=paper, currency=self.currency).draw(axes, known)
+        axes.axhline(1.0, color="black", linewidth=1.6, zorder=2)
+        axes.set_ylim(LEAST_SHARE, 1.0 + 0.04 * (1 - LEAST_SHARE))
+        axes.set_ylabel(f"{METRIC_LABELS[self.metric]}, share of the optimum")
+
+
+def _as_shares(table: pd.DataFrame, metric: str, best: NDArray[np.float64]) -> pd.DataFrame:
+    cost, quality = best[np.argsort(best[:, 0])].T
+    return table.assign(**{metric: table[metric] / np.interp(table["cost"], cost, quality)})
 
 
 def frontier_figure(
@@ -133,7 +155,7 @@ def frontier_panels(panels: Sequence[Panel]) -> Figure:
     """Draw the trade-off on several data sets, two beside each other, with one legend.
 
     Args:
-        panels: One per data set, row by row.
+        panels: One per data set, row by row; where the optimum is known, shares of it follow.
     """
     from matplotlib.figure import Figure
 
@@ -142,18 +164,23 @@ def frontier_panels(panels: Sequence[Panel]) -> Figure:
     for panel in panels:
         panel.check()
     known = {name for panel in panels for name in panel.methods}
-    n_columns = min(2, len(panels))
-    n_rows = -(-len(panels) // n_columns)
+    draws = []
+    for panel in panels:
+        draws.append(panel.draw)
+        if panel.optimum is not None and panel.results is not None:
+            draws.append(panel.draw_shares)
+    n_columns = min(2, len(draws))
+    n_rows = -(-len(draws) // n_columns)
     with house_style():
         figure = Figure(figsize=(PAGE, 2.7 * n_rows + 0.9), layout="constrained")
         figure.get_layout_engine().set(h_pad=0.08, w_pad=0.08)  # type: ignore[union-attr, call-arg]
         places = figure.subplots(n_rows, n_columns, squeeze=False).ravel()
-        for axes, panel in zip(places, panels, strict=False):
-            panel.draw(axes, known)
-        for axes in places[len(panels) :]:
+        for axes, draw in zip(places, draws, strict=False):
+            draw(axes, known)
+        for axes in places[len(draws) :]:
             axes.set_visible(False)
         entries: dict[str, Any] = {}
-        for axes in places[: len(panels)]:
+        for axes in places[: len(draws)]:
             handles, labels = axes.get_legend_handles_labels()
             entries |= {k: v for k, v in zip(labels, handles, strict=True) if k not in entries}
         names = sorted(entries, key=_place_in_legend)
@@ -169,7 +196,20 @@ def _place_in_legend(label: str) -> int:
     return known.index(label) if label in known else len(known) + ("published" in label)
 
 
-def _draw_method(axes: Axes, name: str, position: int, rows: pd.DataFrame, metric: str) -> None:
+def with_bands(methods: Sequence[str]) -> list[str]:
+    """The methods whose standard errors are drawn.
+
+    Example:
+        >>> with_bands(["nocta-amortized", "dime", "asac", "static", "random"])
+        ['nocta-amortized']
+    """
+    ours = [name for name in methods if name.startswith("nocta-")]
+    return ours if ours and len(methods) > MAX_BANDS else list(methods)
+
+
+def _draw_method(
+    axes: Axes, name: str, position: int, rows: pd.DataFrame, metric: str, *, band: bool
+) -> None:
     style = method_style(name, position)
     seeds = [
         Frontier(group["cost"].to_numpy(), group[metric].to_numpy(), metric)
@@ -192,6 +232,8 @@ def _draw_method(axes: Axes, name: str, position: int, rows: pd.DataFrame, metri
     axes.plot(curve.costs, curve.qualities, label=style.label, **look)
     if len(curve.costs) == 1:
         _draw_cross(axes, curve, style.color)
+        return
+    if not band:
         return
     low, high = (curve.qualities + s * curve.quality_errors for s in (-1, 1))
     if len(seeds) == 1 and {"low", "high"} <= set(rows):

@@ -8,7 +8,7 @@ from typing import Any
 
 from nocta.experiments.compare import Comparison
 from nocta.experiments.files import write_atomically
-from nocta.plots.frontier import METRIC_LABELS
+from nocta.plots.frontier import METRIC_LABELS, with_bands
 from nocta.policies.registry import method_class
 from nocta.report import tables
 from nocta.report.figures import report_figures
@@ -59,6 +59,7 @@ def _content(comparison: Comparison) -> dict[str, Any]:
             for method, cost in view.far_from_reference().items()
         ],
         "currency": view.currency,
+        "few_bands": with_bands(view.methods) != view.methods,
         "paper": comparison.paper,
         "has_optimum": comparison.optimum is not None,
         "headline": headline(view),

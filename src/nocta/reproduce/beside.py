@@ -105,8 +105,8 @@ def paper_sheet(evidence: Evidence, rows: Sequence[PaperRow], place: str = "") -
         pd.DataFrame(lines),
         "± after the paper's numbers is as printed; after ours it is one standard error over "
         "seeds. Ours are read between the two operating points around the cost, or at the dearest "
-        f"where that is at most {NEAR:.0%} cheaper; a dash, or fewer seeds: none, or not every seed, "
-        "has points that cheap and that dear.",
+        f"where that is at most {NEAR:.0%} cheaper. A dash, or fewer seeds: none, or not every "
+        "seed, has points that cheap and that dear.",
     )
 
 

@@ -109,8 +109,9 @@ def _frontiers(recipe: Recipe, request: Request, page: Page) -> None:
             )
     page.figures[""] = frontier_panels(panels)
     page.notes.append(
-        "A curve is the mean over seeds at equal cost, its band one standard error; the table "
-        "holds the means of the operating points themselves."
+        "A curve is the mean over seeds at equal cost, its band one standard error (where there "
+        "are many methods, of NOCTA only); the table holds the means of the operating points "
+        "themselves. Where the optimum is known, quality is also drawn as a share of it."
     )
 
 
@@ -159,9 +160,10 @@ def _dynamics(recipe: Recipe, request: Request, page: Page) -> None:
         page.sheets[end] = _dynamics_sheets(view)
         page.notes.append(
             f"Each method at its operating point nearest to cost {view.reference_cost:.2f}. Top: "
-            f"mean cost per subject over time. Middle: share of subjects who acquired for the last "
-            f"time then. Bottom: a dot is as large as the feature is often acquired then; an arrow "
-            f"leads to what the same subjects acquire later, the stronger the more of them."
+            "mean cost per subject over time, also of those who are not seen any more. Middle: "
+            "share of subjects for whom something was asked for the last time then, whether it was "
+            "to be had or not. Bottom: a dot is as large as the feature is often acquired then; an "
+            "arrow leads to what the same subjects acquire later, the stronger the more of them."
         )
 
 
@@ -170,7 +172,7 @@ def _dynamics_sheets(view: ReportView) -> list[Sheet]:
 
     entries, labels = view.dynamics(), view.axis.labels
     times = [
-        {"method": d.method, "time": time, "cost": cost, "share_stopping": stop}
+        {"method": d.method, "time": time, "cost": cost, "share_last_request": stop}
         for d in entries
         for time, cost, stop in zip(
             ["never", *labels], [0.0, *d.cost_per_time], d.stop_share, strict=True
@@ -188,7 +190,9 @@ def _dynamics_sheets(view: ReportView) -> list[Sheet]:
         for d in entries
         for t, m, later, other, share in d.together[:10]
     ]
-    found = [Sheet("", "Cost per time and where acquiring ends", pd.DataFrame(times))]
+    found = [
+        Sheet("", f"Cost per time ({view.axis.unit}) and where asking ends", pd.DataFrame(times))
+    ]
     if pairs:
         found.append(Sheet("together", "Acquired together most often", pd.DataFrame(pairs)))
     return found

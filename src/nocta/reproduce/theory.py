@@ -87,8 +87,8 @@ def noct_sheet(task: FiniteTask | None = None) -> Sheet:
         "noct",
         "Planning by exact NOCT on the synthetic task",
         frame,
-        "Every policy that plans by exact NOCT, carries out the earliest part and replans: one line "
-        "per policy that some cost weight leads to. What a learned policy lacks beyond this is "
+        "The policy plans by exact NOCT, carries out the earliest part and replans; one line per "
+        "policy that some cost weight leads to. What a learned policy lacks beyond this is "
         "estimation.",
     )
 
