@@ -54,7 +54,8 @@ results-synthetic: install
 	  --cost-weights 0.92,0.86,0.82,0.76,0.70,0.62,0.54,0.46,0.40 --out results/synthetic
 
 results-synthetic-paper: install
-	$(BIN)/nocta compare synthetic --preset paper --methods nocta-amortized,nocta-contrastive,static,random --seeds 5 \
+	$(BIN)/nocta compare synthetic --preset paper --seeds 5 \
+	  --methods nocta-amortized,nocta-contrastive,dime,asac,difa,ras,as,static,random \
 	  --cost-weights 0.57,0.42,0.34,0.23 --out results/synthetic-paper
 
 results-pbc-event: install
@@ -71,7 +72,7 @@ results-pbc-stage: install
 
 # Its files have to be there: docs/how-to/public-data.md.
 results-physionet2012: install
-	$(BIN)/nocta compare physionet2012 --methods nocta-amortized,$(REFERENCES),dime --seeds 5 --out results/physionet2012
+	$(BIN)/nocta compare physionet2012 --methods nocta-amortized,$(REFERENCES),dime,asac,ras,as --seeds 5 --out results/physionet2012
 
 results-ras-fidelity: install
 	$(BIN)/python benchmarks/ras_fidelity.py --seeds 1 --methods ras
@@ -96,6 +97,7 @@ results-ablations: install
 results-paper: install
 	$(BIN)/nocta reproduce table-synthetic --from results/synthetic --out results/paper
 	$(BIN)/nocta reproduce figure-performance --from results/synthetic --out results/paper
+	$(BIN)/nocta reproduce figure-dynamics --from results/pbc-event --out results/paper
 	$(BIN)/nocta reproduce theory --out results/paper
 	$(BIN)/nocta reproduce table-complexity --out results/paper
 

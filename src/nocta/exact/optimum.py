@@ -120,6 +120,11 @@ class OptimalFrontier:
     def __len__(self) -> int:
         return len(self.cost)
 
+    @property
+    def points(self) -> FloatArray:
+        """`(n_vertices, 2)` cost and accuracy."""
+        return np.stack([self.cost, self.accuracy], axis=1)
+
 
 def accuracy_at(frontier: OptimalFrontier, cost: ArrayLike) -> FloatArray:
     """The greatest accuracy at a mean cost; beyond the last vertex nothing more is to be had."""

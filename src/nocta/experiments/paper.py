@@ -7,13 +7,16 @@ from __future__ import annotations
 
 import math
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from functools import cache
 from importlib import resources
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from nocta.exceptions import ConfigError, did_you_mean
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 METRICS = ("accuracy", "ap", "roc_auc")
 #: Where the results of each data set are printed.
@@ -109,3 +112,27 @@ def paper_results(dataset: str) -> PaperTable | None:
         0.666
     """
     return paper_table(TABLE_OF[dataset]) if dataset in TABLE_OF else None
+
+
+def published_points(
+    table: PaperTable | None, metric: str, methods: Collection[str] | None = None
+) -> pd.DataFrame | None:
+    """Method, cost and a metric of the rows that have it, for a figure; `None` where none has.
+
+    Args:
+        table: Of the paper, if there is one.
+        metric: Its column.
+        methods: Only these.
+
+    Example:
+        >>> published_points(paper_results("synthetic"), "accuracy", ["dime"])["cost"].tolist()
+        [4.0, 4.662, 5.375]
+    """
+    import pandas as pd
+
+    rows = [
+        {"method": row.method, "cost": row.cost, metric: row.metrics[metric]}
+        for row in (table.rows if table else ())
+        if metric in row.metrics and (methods is None or row.method in methods)
+    ]
+    return pd.DataFrame(rows) if rows else None

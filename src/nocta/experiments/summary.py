@@ -7,7 +7,7 @@ over seeds, so they include the split. Differences are paired: both methods saw 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -142,6 +142,49 @@ def _summary_row(
     mean, error = mean_and_error(values)
     found = (quality, method, versus, mean, error, len(values), *costs)
     return dict(zip(SUMMARY_COLUMNS, found, strict=True))
+
+
+class MeanPoint(NamedTuple):
+    """An operating point of a method, averaged over seeds.
+
+    Attributes:
+        method: Label of the method.
+        point: Which one, from 0.
+        means: By column, mean and standard error; `share_of_optimum` where the optimum is given.
+        n_seeds: How many seeds have it.
+    """
+
+    method: str
+    point: int
+    means: dict[str, tuple[float, float]]
+    n_seeds: int
+
+
+def mean_points(
+    results: pd.DataFrame,
+    methods: Sequence[str],
+    columns: Sequence[str],
+    optimum: OptimalFrontier | None = None,
+) -> list[MeanPoint]:
+    """Every operating point of these methods, averaged over seeds.
+
+    Args:
+        results: Rows of results.csv.
+        methods: In the order of the result.
+        columns: What to average.
+        optimum: Where it is known.
+    """
+    table = results.assign(point=results.groupby(["method", "seed"]).cumcount())
+    columns = list(columns)
+    if optimum is not None:
+        table["share_of_optimum"] = table["accuracy"] / accuracy_at(optimum, table["cost"])
+        columns.append("share_of_optimum")
+    out = []
+    for method in methods:
+        for point, group in table[table["method"] == method].groupby("point"):
+            means = {c: mean_and_error(group[c].dropna().to_numpy()) for c in columns}
+            out.append(MeanPoint(method, int(point), means, len(group)))
+    return out
 
 
 def share_of_optimum(results: pd.DataFrame, optimum: OptimalFrontier) -> pd.DataFrame:

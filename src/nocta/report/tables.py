@@ -10,10 +10,9 @@ from decimal import ROUND_HALF_UP, Decimal
 from typing import Any
 
 from nocta.evaluation.metrics import LOWER_IS_BETTER
-from nocta.exact.optimum import accuracy_at
 from nocta.experiments.compare import Comparison
 from nocta.experiments.method_options import typed
-from nocta.experiments.summary import QUALITIES, mean_and_error
+from nocta.experiments.summary import QUALITIES, mean_and_error, mean_points
 from nocta.plots.frontier import METRIC_LABELS
 from nocta.plots.style import method_style
 from nocta.report.view import ReportView
@@ -133,23 +132,18 @@ def points_table(view: ReportView, qualities: Sequence[str] = QUALITIES) -> dict
         view: Of the comparison.
         qualities: Which metrics.
     """
-    results = view.comparison.results.copy()
-    results["point"] = results.groupby(["method", "seed"]).cumcount()
-    columns = ["cost", *qualities]
-    if view.comparison.optimum is not None:
-        best = accuracy_at(view.comparison.optimum, results["cost"].to_numpy())
-        results["ratio"] = results["accuracy"] / best
-        columns.append("ratio")
-    dear = results["cost"].max() >= 100
+    comparison = view.comparison
+    dear = comparison.results["cost"].max() >= 100
+    found = mean_points(comparison.results, view.methods, ["cost", *qualities], comparison.optimum)
     rows = []
-    for method in view.methods:
-        chosen = results[results["method"] == method]
-        for point, group in chosen.groupby("point"):
-            found = [mean_and_error(group[c].dropna().to_numpy()) for c in columns]
-            cells = [with_error(*found[0], 2 if dear else 3), *(with_error(*f) for f in found[1:])]
-            rows.append([label(method), str(int(point) + 1), *cells, str(len(group))])
-    names = {**METRIC_LABELS, "cost": "cost", "ratio": "share of the optimum"}
-    head = ["method", "point", *(names[c] for c in columns), "seeds"]
+    for point in found:
+        cells = [
+            with_error(*pair, 2 if dear and column == "cost" else 3)
+            for column, pair in point.means.items()
+        ]
+        rows.append([label(point.method), str(point.point + 1), *cells, str(point.n_seeds)])
+    names = {**METRIC_LABELS, "cost": "cost", "share_of_optimum": "share of the optimum"}
+    head = ["method", "point", *(names[c] for c in found[0].means), "seeds"]
     return {"head": head, "rows": rows, "grouped": True}
 
 

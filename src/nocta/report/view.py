@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from nocta.currency import money
 from nocta.evaluation.metrics import N_CALIBRATION_BINS
 from nocta.experiments.compare import Comparison
+from nocta.experiments.paper import published_points
 from nocta.experiments.summary import cost_range, mean_and_error, wide_methods
 from nocta.plots.dynamics import Dynamics, TimeAxis, Together
 from nocta.plots.style import legend_order
@@ -162,24 +163,15 @@ class ReportView:
 
     def paper_rows(self, metric: str) -> pd.DataFrame | None:
         """The paper's rows of the methods compared here, and of NOCTA in any case."""
-        import pandas as pd
-
-        if self.comparison.paper is None:
-            return None
         wanted = {*self.methods, "nocta-contrastive", "nocta-amortized"}
-        rows = [
-            {"method": row.method, "cost": row.cost, metric: row.metrics[metric]}
-            for row in self.comparison.paper.rows
-            if metric in row.metrics and row.method in wanted
-        ]
-        return pd.DataFrame(rows) if rows else None
+        return published_points(self.comparison.paper, metric, wanted)
 
     def optimum_points(self, metric: str) -> NDArray[np.float64] | None:
         """`(k, 2)` cost and accuracy of the exact optimum."""
         optimum = self.comparison.optimum
         if optimum is None or metric != "accuracy":
             return None
-        return np.stack([optimum.cost, optimum.accuracy], axis=1)
+        return optimum.points
 
 
 def _over_seeds(rows: Iterable[list[float | None]]) -> Pair:

@@ -16,6 +16,7 @@ from nocta.experiments.summary import (
     cost_range,
     frontiers_by_seed,
     mean_and_error,
+    mean_points,
     summarize_results,
 )
 from nocta.plots.frontier import METRIC_LABELS
@@ -176,21 +177,15 @@ def points_sheet(evidence: Evidence) -> Sheet:
     """Every operating point of ours, averaged over seeds."""
     import pandas as pd
 
-    results = evidence.results.copy()
-    results["point"] = results.groupby(["method", "seed"]).cumcount()
+    arms = {arm.label: arm for arm in evidence.present}
     columns = ["cost", *evidence.metrics]
-    if evidence.optimum is not None:
-        best = accuracy_at(evidence.optimum, results["cost"].to_numpy())
-        results["share_of_optimum"] = results["accuracy"] / best
-        columns.append("share_of_optimum")
     lines = []
-    for arm in evidence.present:
-        for point, group in results[results["method"] == arm.label].groupby("point"):
-            line: dict[str, Any] = {"method": arm.method, **arm.knob, "point": int(point) + 1}
-            for column in columns:
-                mean, error = mean_and_error(group[column].dropna().to_numpy())
-                line |= {column: mean, f"{column}_error": error}
-            lines.append({**line, "seeds": len(group)})
+    for found in mean_points(evidence.results, list(arms), columns, evidence.optimum):
+        arm = arms[found.method]
+        line: dict[str, Any] = {"method": arm.method, **arm.knob, "point": found.point + 1}
+        for column, (mean, error) in found.means.items():
+            line |= {column: mean, f"{column}_error": error}
+        lines.append({**line, "seeds": found.n_seeds})
     return Sheet(
         "points",
         "Our operating points",

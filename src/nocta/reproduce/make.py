@@ -4,12 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from statistics import mean
-from typing import TYPE_CHECKING
-
-import numpy as np
 
 from nocta.exceptions import ConfigError, NoctaError
-from nocta.experiments.paper import paper_results
+from nocta.experiments.paper import paper_results, published_points
 from nocta.experiments.summary import headline_metric
 from nocta.experiments.versions import versions
 from nocta.plots.dynamics import dynamics_figure
@@ -21,9 +18,6 @@ from nocta.reproduce.evidence import Evidence, Request, gather
 from nocta.reproduce.page import Page, Sheet
 from nocta.reproduce.recipes import Kind, Recipe
 from nocta.reproduce.theory import theory_sheets
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 
 def reproduce(recipe: Recipe, request: Request) -> Page:
@@ -89,13 +83,15 @@ def _frontiers(recipe: Recipe, request: Request, page: Page) -> None:
     for name in names:
         metric = recipe.metric or headline_metric(name)
         evidence = found.get(name)
-        own = evidence is None or evidence.setup.source.schema is None
+        own = evidence is None or evidence.setup.source.is_as_published
         panels.append(
             Panel(
                 evidence.results if evidence else None,
                 metric,
-                _optimum_points(evidence) if evidence and metric == "accuracy" else None,
-                _published(name, metric) if own else None,
+                evidence.optimum.points
+                if evidence and evidence.optimum and metric == "accuracy"
+                else None,
+                published_points(paper_results(name), metric) if own else None,
                 name if evidence else f"{name} (as published)",
                 _currency(evidence),
             )
@@ -125,23 +121,6 @@ def _currency(evidence: Evidence | None) -> str:
         return evidence.setup.source.load(0).catalog.currency
     except NoctaError:
         return ""
-
-
-def _optimum_points(evidence: Evidence) -> np.ndarray | None:
-    optimum = evidence.optimum
-    return None if optimum is None else np.stack([optimum.cost, optimum.accuracy], axis=1)
-
-
-def _published(dataset: str, metric: str) -> pd.DataFrame | None:
-    import pandas as pd
-
-    table = paper_results(dataset)
-    rows = [
-        {"method": row.method, "cost": row.cost, metric: row.metrics[metric]}
-        for row in (table.rows if table else ())
-        if metric in row.metrics
-    ]
-    return pd.DataFrame(rows) if rows else None
 
 
 def _dynamics(recipe: Recipe, request: Request, page: Page) -> None:
