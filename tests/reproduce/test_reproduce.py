@@ -88,9 +88,22 @@ def test_data_that_are_not_there_are_drawn_as_published(
     page = reproduce(
         plain("frontiers", data=("synthetic", "adni")), replace(small, sources=(), n_seeds=1)
     )
-    titles = [axes.get_title(loc="left") for axes in page.figures[""].axes]
-    assert titles == ["synthetic", "adni (as published)"]
+    shown = [axes for axes in page.figures[""].axes if axes.get_visible()]
+    titles = [axes.get_title(loc="left") for axes in shown]
+    assert titles == ["synthetic", "", "adni (as published)"]  # the second: shares of the optimum
     assert "`nocta datasets adni` says how to get it" in page.markdown()
+
+
+def test_data_that_are_not_there_are_named_in_tables(
+    small: Request, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("NOCTA_DATA", raising=False)
+    load = DataSource.load
+    monkeypatch.setattr(DataSource, "load", lambda self, seed: load(self, seed).subset(range(60)))
+    page = reproduce(plain(data=("synthetic", "adni")), replace(small, sources=(), n_seeds=1))
+    assert "adni is not on this machine and left out" in page.markdown()
+    assert "synthetic is not on this machine" not in page.markdown()
 
 
 def test_data_that_were_asked_for_must_be_there(
@@ -183,6 +196,8 @@ def test_the_list_names_everything() -> None:
     [
         ([], "--list"),
         (["table-adn"], "Did you mean 'table-adni'"),
+        (["table-8"], "Table 8 is 'table-synthetic'"),
+        (["figure-3"], "Figure 3 is 'figure-performance'"),
         (["theory", "--data", "pbc-stage"], "makes its own tasks"),
         (["table-kappa", "--path", "x", "--data", "adni", "--data", "oai-klg"], "one data set"),
         (["table-kappa", "--from", "nowhere"], "no results file"),

@@ -111,8 +111,8 @@ def sweep(
                     continue
                 if outcome.task.job is not None and not outcome.reason and on_finished is not None:
                     on_finished()
-                bar.update(len(jobs) - state.n_left - bar.n)
-                bar.set_postfix_str(state.standing(n_jobs))
+                bar.n = len(jobs) - state.n_left
+                bar.set_postfix_str(state.standing(n_jobs))  # draws both
     return state.failures
 
 

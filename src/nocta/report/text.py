@@ -24,7 +24,9 @@ def summary_table(comparison: Comparison) -> Table:
         title_justify="left",
         box=SIMPLE_HEAD,
     )
-    wanted = [i for i, name in enumerate(content["head"]) if name not in ("point", "seeds")]
+    counts = {row[-1] for row in content["rows"]}
+    hidden = ("point",) if len(counts) > 1 else ("point", "seeds")  # the title has the seeds
+    wanted = [i for i, name in enumerate(content["head"]) if name not in hidden]
     for i in wanted:
         out.add_column(content["head"][i], justify="right" if i else "left", no_wrap=True)
     previous = ""

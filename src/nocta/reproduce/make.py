@@ -66,9 +66,23 @@ def _call_a_rehearsal(page: Page) -> None:
         page.notes.insert(0, said)
 
 
+def _name_absent_data(
+    page: Page, recipe: Recipe, found: Sequence[Evidence], request: Request
+) -> None:
+    """Say which data sets of the recipe are not on this machine, where none were asked for."""
+    there = {evidence.dataset for evidence in found}
+    for name in () if request.sources or request.folders else recipe.data:
+        if name not in there:
+            page.notes.append(
+                f"{name} is not on this machine and left out; `nocta datasets {name}` says how to "
+                f"get it."
+            )
+
+
 def _table(recipe: Recipe, request: Request, page: Page) -> None:
     found = gather(recipe, request)
     _add_evidence(page, found, request)
+    _name_absent_data(page, recipe, found, request)
     for evidence in found:
         page.sheets[evidence.dataset if len(found) > 1 else ""] = sheets(recipe, evidence)
 
@@ -126,6 +140,7 @@ def _currency(evidence: Evidence | None) -> str:
 def _dynamics(recipe: Recipe, request: Request, page: Page) -> None:
     found = gather(recipe, request)
     _add_evidence(page, found, request)
+    _name_absent_data(page, recipe, found, request)
     for evidence in found:
         if evidence.comparison is None:
             raise ConfigError(

@@ -188,8 +188,10 @@ def find_recipe(name: str) -> Recipe:
     """
     known = {recipe.name: recipe for recipe in RECIPES}
     if name not in known:
+        places = {recipe.entry.place.partition(",")[0]: recipe.name for recipe in RECIPES}
+        place = name.replace("-", " ").capitalize()  # table-8 is Table 8
+        hint = f" {place} is '{places[place]}'." if place in places else did_you_mean(name, known)
         raise ConfigError(
-            f"The paper has no '{name}'.{did_you_mean(name, known)} "
-            f"`nocta reproduce --list` shows all: {', '.join(known)}."
+            f"There is no '{name}'.{hint} `nocta reproduce --list` shows all: {', '.join(known)}."
         )
     return known[name]
