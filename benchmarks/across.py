@@ -17,8 +17,8 @@ from pathlib import Path
 
 import pandas as pd
 
-from nocta.exceptions import DataError
-from nocta.experiments.summary import summarize_results
+from nocta.core.errors import DataError
+from nocta.runs.summary import summarize_results
 
 SAME = ["dataset", "availability", "split", "n_subjects", "n_labels"]
 

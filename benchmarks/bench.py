@@ -26,7 +26,7 @@ from typing import Any
 import torch
 
 from measure import about, source_fingerprint, timed
-from nocta.experiments.files import write_atomically
+from nocta.runs.files import write_atomically
 from scenes import FULL, QUICK, TINY, Sizes
 
 #: Name of a part -> its module; in this order.
@@ -100,7 +100,7 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run parts, print the table, write figure and page."""
     from growth_figure import growth_figure
-    from nocta.plots.style import save_figure
+    from nocta.report.plots.style import save_figure
     from page import write_page
     from tables import print_table, read_large
 

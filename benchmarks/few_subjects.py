@@ -20,14 +20,14 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from nocta.cohort.cohort import Cohort
-from nocta.cohort.history import History
+from nocta.core.cohort import Cohort
+from nocta.core.history import History
+from nocta.core.metrics import average_precision, cross_entropy
+from nocta.core.random_plans import random_requests
 from nocta.evaluation.frontier import paired_difference
-from nocta.evaluation.metrics import average_precision, cross_entropy
-from nocta.experiments.setup import DataSource
-from nocta.plans.sample import random_requests
 from nocta.predictors.fitting import _candidate
 from nocta.predictors.summary import SummaryPredictor
+from nocta.runs.setup import DataSource
 
 MODELS = ("network", "linear", "both")
 N_DRAWS = 8

@@ -25,19 +25,19 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.ensemble import HistGradientBoostingClassifier
 
-from nocta.cohort.cohort import Cohort
-from nocta.cohort.history import History
-from nocta.evaluation.frontier import paired_difference
-from nocta.evaluation.metrics import (
+from nocta.core.cohort import Cohort
+from nocta.core.history import History
+from nocta.core.metrics import (
     LOWER_IS_BETTER,
     average_precision,
     cross_entropy,
     roc_auc,
 )
-from nocta.experiments.setup import DataSource
-from nocta.experiments.shared import kept_predictor
-from nocta.predictors.base import Predictor
+from nocta.core.predictor import Predictor
+from nocta.evaluation.frontier import paired_difference
 from nocta.predictors.fitting import fit_predictor
+from nocta.runs.setup import DataSource
+from nocta.runs.shared import kept_predictor
 
 METRICS = ("ap", "roc_auc", "cross_entropy")
 MODELS = ("nocta", "gradient boosting")

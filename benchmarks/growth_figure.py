@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from nocta.plots.style import COLUMN, PAGE, house_style
+from nocta.report.plots.style import COLUMN, PAGE, house_style
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -27,7 +27,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from measure import exponent
-from nocta.experiments.versions import versions
+from nocta.runs.versions import versions
 
 HERE = Path(__file__).parent
 STEPS = ("make", "fit", "rollout", "score")

@@ -20,7 +20,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 from pyarrow import parquet
 
-from nocta.cohort.cohort import Cohort
+from nocta.core.cohort import Cohort
 
 N_TIMES = 10
 START = np.array([0.7, 0.25, 0.05])

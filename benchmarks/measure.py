@@ -23,7 +23,7 @@ import numpy as np
 import torch
 
 import nocta
-from nocta.experiments.versions import versions
+from nocta.runs.versions import versions
 
 
 @dataclass(frozen=True)

@@ -15,15 +15,15 @@ from numpy.typing import NDArray
 
 from make_large import draw_cohort
 from measure import timed
-from nocta.cohort.cohort import Cohort
-from nocta.estimators.bank import Index, Sampling, choose_bank
-from nocta.estimators.contrastive import ContrastiveEstimator
-from nocta.estimators.retrieval import NeighborBank
-from nocta.estimators.targets import LossTargets
-from nocta.evaluation.metrics import average_precision
-from nocta.evaluation.rollout import Rollout, rollout
-from nocta.predictors.losses import pair_losses
-from nocta.presets.default import DefaultPlanner
+from nocta.core.cohort import Cohort
+from nocta.core.losses import pair_losses
+from nocta.core.metrics import average_precision
+from nocta.core.rollout import Rollout, rollout
+from nocta.model.presets.default import DefaultPlanner
+from nocta.planning.estimators.bank import Index, Sampling, choose_bank
+from nocta.planning.estimators.contrastive import ContrastiveEstimator
+from nocta.planning.estimators.retrieval import NeighborBank
+from nocta.planning.estimators.targets import LossTargets
 from scenes import Sizes, shared_predictor, training_of
 
 #: One in so many training subjects is kept, how, and how the nearest are found; first all.

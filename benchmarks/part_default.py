@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 
 from measure import timed
-from nocta.cohort.cohort import Cohort
-from nocta.model import NOCTA
-from nocta.presets.base import EstimatorName
+from nocta.core.cohort import Cohort
+from nocta.model.nocta import NOCTA
+from nocta.model.presets.base import EstimatorName
 from scenes import Sizes, fitted, synthetic_parts
 
 #: Cost weights, as multiples of the one at which acquiring everything breaks even.

@@ -18,18 +18,18 @@ from typing import Any
 import numpy as np
 
 from measure import exponent_with_error, peak_mb, timed
-from nocta.cohort.cohort import Cohort
-from nocta.cohort.history import History
-from nocta.estimators.amortized import AmortizedEstimator
-from nocta.estimators.amortized_mlp import AmortizedMLPEstimator
-from nocta.estimators.base import NoctEstimator
-from nocta.estimators.contrastive import ContrastiveEstimator
-from nocta.estimators.embedding import Embedding
-from nocta.estimators.retrieval import NeighborBank
-from nocta.estimators.targets import LossTargets
-from nocta.plans.search import beam_search, draw_candidates, sample_search
-from nocta.plans.space import ActionTable
-from nocta.policies.base import Observation
+from nocta.core.cohort import Cohort
+from nocta.core.estimator import NoctEstimator
+from nocta.core.history import History
+from nocta.core.policy import Observation
+from nocta.planning.estimators.amortized import AmortizedEstimator
+from nocta.planning.estimators.amortized_mlp import AmortizedMLPEstimator
+from nocta.planning.estimators.contrastive import ContrastiveEstimator
+from nocta.planning.estimators.embedding import Embedding
+from nocta.planning.estimators.retrieval import NeighborBank
+from nocta.planning.estimators.targets import LossTargets
+from nocta.planning.search import beam_search, draw_candidates, sample_search
+from nocta.planning.space import ActionTable
 from nocta.predictors.mlp import MLPPredictor
 from nocta.predictors.recurrent import RecurrentPredictor
 from nocta.predictors.training import TrainingConfig

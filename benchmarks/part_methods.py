@@ -12,11 +12,11 @@ import numpy as np
 
 import nocta
 from measure import timed
-from nocta.cohort.cohort import Cohort
-from nocta.evaluation.rollout import rollout
-from nocta.experiments.method_options import make_method
-from nocta.policies.method import Method
-from nocta.predictors.base import Predictor
+from nocta.core.cohort import Cohort
+from nocta.core.predictor import Predictor
+from nocta.core.rollout import rollout
+from nocta.methods.contract import Method
+from nocta.runs.method_options import make_method
 from scenes import Sizes, shared_predictor, training_of
 
 

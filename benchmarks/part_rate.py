@@ -17,10 +17,10 @@ import torch
 from torch.utils.flop_counter import FlopCounterMode
 
 from measure import timed
-from nocta.cohort.cohort import Cohort
-from nocta.cohort.history import History
-from nocta.model import NOCTA
-from nocta.policies.base import Observation
+from nocta.core.cohort import Cohort
+from nocta.core.history import History
+from nocta.core.policy import Observation
+from nocta.model.nocta import NOCTA
 from scenes import Sizes, fitted, synthetic_parts
 
 

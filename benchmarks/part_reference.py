@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 
 from measure import timed
-from nocta.cohort.cohort import Cohort
-from nocta.evaluation.rollout import Rollout, rollout
-from nocta.model import NOCTA
-from nocta.presets.base import EstimatorName
-from nocta.presets.paper import PaperPlanner
+from nocta.core.cohort import Cohort
+from nocta.core.rollout import Rollout, rollout
+from nocta.model.nocta import NOCTA
+from nocta.model.presets.base import EstimatorName
+from nocta.model.presets.paper import PaperPlanner
 from reference import ReferencePolicy
 from scenes import Sizes, fitted, synthetic_parts
 
@@ -97,9 +97,9 @@ def _tie(
     differs: np.ndarray[Any, np.dtype[np.bool_]],
 ) -> float:
     """Difference of objectives at the decision at which one subject's two courses part."""
-    from nocta.cohort.history import History
-    from nocta.plans.search import draw_candidates
-    from nocta.policies.base import Observation
+    from nocta.core.history import History
+    from nocta.core.policy import Observation
+    from nocta.planning.search import draw_candidates
 
     parting = int(np.argmax(differs))
     asked = plain.history.requested[row].copy()

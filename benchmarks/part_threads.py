@@ -20,7 +20,7 @@ import numpy as np
 import torch
 
 from measure import Timing, timed
-from nocta.presets.base import EstimatorName
+from nocta.model.presets.base import EstimatorName
 from part_default import served
 from scenes import Sizes, fitted, synthetic_parts
 

@@ -25,12 +25,12 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.metrics import average_precision_score, roc_auc_score
 
-from nocta.cohort.catalog import Catalog, Feature
-from nocta.cohort.cohort import Cohort
-from nocta.evaluation.rollout import Rollout, rollout
-from nocta.policies.base import Policy
-from nocta.policies.fixed import FixedPlanPolicy
-from nocta.policies.ras import As, Ras
+from nocta.core.catalog import Catalog, Feature
+from nocta.core.cohort import Cohort
+from nocta.core.policy import Policy
+from nocta.core.rollout import Rollout, rollout
+from nocta.methods.fixed import FixedPlanPolicy
+from nocta.methods.ras.method import As, Ras
 
 HORIZON, N_TIMES, N_SUBJECTS, FAST_SHARE = 2.0, 20, 2000, 0.1
 COSTS = {"marker": 1.0, "hint": 0.1, "sine": 1.0, "cosine": 1.0}

@@ -19,13 +19,13 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn import functional as F
 
-from nocta.estimators.amortized_mlp import AmortizedMLPEstimator, GainNet
-from nocta.estimators.bank import nearest_points
-from nocta.estimators.contrastive import ContrastiveEstimator
-from nocta.plans.search import draw_candidates
-from nocta.policies.base import Decision, Observation, Policy
+from nocta.core.policy import Decision, Observation, Policy
+from nocta.model.presets.paper import PaperPlanner
+from nocta.planning.estimators.amortized_mlp import AmortizedMLPEstimator, GainNet
+from nocta.planning.estimators.bank import nearest_points
+from nocta.planning.estimators.contrastive import ContrastiveEstimator
+from nocta.planning.search import draw_candidates
 from nocta.predictors.mlp import MLPNet, MLPPredictor
-from nocta.presets.paper import PaperPlanner
 
 #: Network inputs (plan, voter, time) built at once; before the first visit hundreds vote.
 _ROWS = 100_000

@@ -19,20 +19,20 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 import nocta
-from nocta.cohort.catalog import Catalog, Feature
-from nocta.cohort.cohort import Cohort
-from nocta.estimators import amortized, amortized_mlp, embedding
-from nocta.experiments.versions import versions
-from nocta.options import read_options
-from nocta.persistence import save_model
+from nocta.core.catalog import Catalog, Feature
+from nocta.core.cohort import Cohort
+from nocta.core.options import read_options
+from nocta.model.persistence import save_model
+from nocta.model.presets.base import EstimatorName
+from nocta.model.presets.options import DefaultOptions, PaperOptions
+from nocta.planning.estimators import amortized, amortized_mlp, embedding
 from nocta.predictors import neural, training
 from nocta.predictors.cross_fitted import CrossFittedPredictor
 from nocta.predictors.fitting import Preset, fit_predictor
 from nocta.predictors.mlp import MLPPredictor
 from nocta.predictors.recurrent import RecurrentPredictor
 from nocta.predictors.training import TrainingConfig, TrainingLog
-from nocta.presets.base import EstimatorName
-from nocta.presets.options import DefaultOptions, PaperOptions
+from nocta.runs.versions import versions
 
 Parts = tuple[Cohort, Cohort, Cohort]
 #: In the folder of a kept model: what it was fitted with.

@@ -18,8 +18,8 @@ from pytest_benchmark.fixture import BenchmarkFixture
 
 import nocta
 import scenes
-from nocta.cohort.history import History
-from nocta.presets.base import EstimatorName
+from nocta.core.history import History
+from nocta.model.presets.base import EstimatorName
 
 SIZES: dict[str, scenes.Sizes] = {s.name: s for s in (scenes.FULL, scenes.QUICK, scenes.TINY)}
 MODELS = Path(os.environ.get("NOCTA_BENCH_MODELS", "build/bench"))

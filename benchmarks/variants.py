@@ -22,7 +22,7 @@ import torch
 from nocta import NOCTA, Catalog, Cohort, Feature
 from nocta.exact import accuracy_at, optimal_frontier, synthetic_task
 from nocta.exact.task import FiniteTask
-from nocta.experiments.versions import versions
+from nocta.runs.versions import versions
 
 COLUMNS = ("variant", "seed", "cost_weight", "cost", "accuracy", "optimum", "ratio", "fit_seconds")
 FACTORS = (1.1, 0.95, 0.8, 0.65, 0.5, 0.4)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from nocta.model import NOCTA
+from nocta.model.nocta import NOCTA
 from nocta.predictors.cross_fitted import CrossFittedPredictor
 from nocta.testing import tiny_cohort
 from small_models import ESTIMATORS, QUICK, Parts

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from nocta.cohort.cohort import Cohort
+from nocta.core.cohort import Cohort
+from nocta.model.presets.base import EstimatorName
 from nocta.predictors.cross_fitted import CrossFittedPredictor
 from nocta.predictors.mixed import MixedPredictor
 from nocta.predictors.neural import NeuralPredictor
 from nocta.predictors.summary import SummaryPredictor
 from nocta.predictors.training import TrainingConfig
-from nocta.presets.base import EstimatorName
 
 Parts = tuple[Cohort, Cohort, Cohort]
 #: Short fits of the default preset; everything else is as recommended.

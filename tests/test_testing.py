@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 import nocta.testing
-from nocta.cohort.history import History
-from nocta.evaluation.rollout import rollout
-from nocta.exceptions import BudgetTooSmall, LeakageError, PlanError
-from nocta.policies.base import Decision
-from nocta.policies.fixed import FixedPlanPolicy, RandomPolicy
+from nocta.core.errors import BudgetTooSmall, LeakageError, PlanError
+from nocta.core.history import History
+from nocta.core.policy import Decision
+from nocta.core.rollout import rollout
+from nocta.methods.fixed import FixedPlanPolicy, RandomPolicy
 from nocta.testing import (
     LEAKY_POLICIES,
     NonCausalPredictor,

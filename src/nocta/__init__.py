@@ -15,24 +15,39 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from nocta.core import hooks as _hooks
+from nocta.core.version import __version__
+
 if TYPE_CHECKING:
     from nocta import datasets, testing
-    from nocta.cohort import Catalog, Cohort, Feature, History
-    from nocta.evaluation.rollout import Rollout, rollout
-    from nocta.model import NOCTA
-    from nocta.persistence import load
-
-__version__ = "0.1.0"
+    from nocta.core.catalog import Catalog, Feature
+    from nocta.core.cohort import Cohort
+    from nocta.core.estimator import NoctEstimator
+    from nocta.core.history import History
+    from nocta.core.policy import Decision, Observation, Policy
+    from nocta.core.predictor import Predictor
+    from nocta.core.rollout import Rollout, rollout
+    from nocta.evaluation.frontier import Frontier
+    from nocta.methods.contract import Method
+    from nocta.model.nocta import NOCTA
+    from nocta.model.persistence import load
 
 _HOMES = {
-    "NOCTA": "nocta.model",
-    "Catalog": "nocta.cohort",
-    "Cohort": "nocta.cohort",
-    "Feature": "nocta.cohort",
-    "History": "nocta.cohort",
-    "Rollout": "nocta.evaluation.rollout",
-    "load": "nocta.persistence",
-    "rollout": "nocta.evaluation.rollout",
+    "NOCTA": "nocta.model.nocta",
+    "Catalog": "nocta.core.catalog",
+    "Cohort": "nocta.core.cohort",
+    "Decision": "nocta.core.policy",
+    "Feature": "nocta.core.catalog",
+    "Frontier": "nocta.evaluation.frontier",
+    "History": "nocta.core.history",
+    "Method": "nocta.methods.contract",
+    "NoctEstimator": "nocta.core.estimator",
+    "Observation": "nocta.core.policy",
+    "Policy": "nocta.core.policy",
+    "Predictor": "nocta.core.predictor",
+    "Rollout": "nocta.core.rollout",
+    "load": "nocta.model.persistence",
+    "rollout": "nocta.core.rollout",
 }
 _MODULES = ("datasets", "testing")
 
@@ -40,14 +55,31 @@ __all__ = [
     "NOCTA",
     "Catalog",
     "Cohort",
+    "Decision",
     "Feature",
+    "Frontier",
     "History",
+    "Method",
+    "NoctEstimator",
+    "Observation",
+    "Policy",
+    "Predictor",
     "Rollout",
+    "__version__",
     "datasets",
     "load",
     "rollout",
     "testing",
 ]
+
+
+def _read_table(table: Any, schema: Any) -> Any:
+    from nocta.tables.table import read_cohort
+
+    return read_cohort(table, schema)
+
+
+_hooks.read_table = _read_table
 
 
 def __getattr__(name: str) -> Any:

@@ -11,15 +11,15 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from nocta.cohort.catalog import Catalog, Feature
-from nocta.cohort.cohort import Cohort
-from nocta.cohort.history import History
+from nocta.core.catalog import Catalog, Feature
+from nocta.core.cohort import Cohort
+from nocta.core.history import History
+from nocta.core.policy import Decision, Observation, Policy
+from nocta.core.predictor import Predictor
 from nocta.evaluation.contract import check_policy, check_predictor
 from nocta.exact.task import synthetic_task
-from nocta.policies.base import Decision, Observation, Policy
-from nocta.policies.fixed import first_affordable
-from nocta.policies.one_at_a_time import affordable_slots
-from nocta.predictors.base import Predictor
+from nocta.methods.fixed import first_affordable
+from nocta.methods.one_at_a_time import affordable_slots
 from nocta.predictors.bayes import BayesPredictor
 
 __all__ = [

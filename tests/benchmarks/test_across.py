@@ -6,8 +6,8 @@ import pandas as pd
 import pytest
 
 from across import across
-from nocta.exceptions import DataError
-from nocta.experiments.summary import QUALITIES
+from nocta.core.errors import DataError
+from nocta.runs.summary import QUALITIES
 
 
 def results(method: str, lift: float, n_labels: int = 90) -> pd.DataFrame:

@@ -11,7 +11,7 @@ import pytest
 import full_history
 import nocta
 from full_history import METRICS, MODELS, everything, report, summaries
-from nocta.cohort.history import History
+from nocta.core.history import History
 
 
 def test_a_row_depends_on_nothing_later() -> None:

@@ -9,8 +9,8 @@ from types import ModuleType
 import numpy as np
 import pytest
 
-from nocta.cohort.cohort import Cohort
-from nocta.cohort.parts import CohortParts
+from nocta.core.cohort import Cohort
+from nocta.tables.parts.parts import CohortParts
 
 SCRIPT = Path(__file__).parents[2] / "benchmarks" / "make_large.py"
 

@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 
 import nocta
-from nocta.estimators.amortized_mlp import AmortizedMLPEstimator
-from nocta.evaluation.rollout import rollout
+from nocta.core.rollout import rollout
+from nocta.model.presets.base import EstimatorName
+from nocta.planning.estimators.amortized_mlp import AmortizedMLPEstimator
 from nocta.predictors.cross_fitted import CrossFittedPredictor
 from nocta.predictors.mlp import MLPPredictor
 from nocta.predictors.training import TrainingConfig
-from nocta.presets.base import EstimatorName
 from nocta.testing import tiny_cohort
 from part_reference import compare
 from reference import ReferencePolicy

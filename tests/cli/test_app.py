@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 
 import nocta.cli
 from nocta.cli.app import COMMANDS, LazyCommand, app
-from nocta.exceptions import DataError
+from nocta.core.errors import DataError
 
 runner = CliRunner()
 

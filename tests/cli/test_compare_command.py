@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 from nocta.cli.app import app
 from nocta.exact import optimal_frontier, synthetic_task
 from nocta.exact.optimum import OptimalFrontier
-from nocta.experiments.results import COLUMNS
+from nocta.runs.results import COLUMNS
 
 runner = CliRunner()
 CLINIC = Path(__file__).parents[2] / "examples" / "clinic.csv"
@@ -112,7 +112,7 @@ def test_the_optimum_is_written_and_drawn(tmp_path: Path, monkeypatch: pytest.Mo
     def small(dataset: str, *, progress: bool) -> OptimalFrontier:
         return optimal_frontier(synthetic_task(horizon=2))
 
-    monkeypatch.setattr("nocta.experiments.optimum.compute_optimum", small)
+    monkeypatch.setattr("nocta.runs.optimum.compute_optimum", small)
     out, figure = tmp_path / "new" / "f.csv", tmp_path / "f.png"
     status, shown = invoke("optimum", "synthetic", "--out", out, "--figure", figure, "--quiet")
     assert status == 0

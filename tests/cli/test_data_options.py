@@ -11,9 +11,9 @@ from typer.testing import CliRunner
 import nocta
 from nocta.cli.app import app
 from nocta.cli.data import data_source
-from nocta.cohort.cohort import Cohort
+from nocta.core.cohort import Cohort
 from nocta.datasets import synthetic
-from nocta.experiments.setup import _read
+from nocta.runs.setup import _read
 
 CLINIC = Path(__file__).parents[2] / "examples" / "clinic.csv"
 FEW = ["--data-option", "n_subjects=80"]
@@ -75,7 +75,7 @@ def test_a_fit_is_resumed_only_with_the_same_options(
 def test_a_model_of_an_older_version_had_no_options(
     fitted: tuple[Path, list[tuple[int, int]]], tmp_path: Path
 ) -> None:
-    from nocta.experiments.saved import subjects_to_judge
+    from nocta.runs.saved import subjects_to_judge
 
     model = nocta.load(fitted[0])
     del model.record_["request"]["source"]["data_options"]

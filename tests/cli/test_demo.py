@@ -10,9 +10,9 @@ from typer.testing import CliRunner
 
 from nocta.cli import demo
 from nocta.cli.app import app
-from nocta.experiments.compare import Comparison, compare, make_jobs
-from nocta.experiments.job import Job
-from nocta.experiments.setup import DataSource, Setup
+from nocta.runs.compare import Comparison, compare, make_jobs
+from nocta.runs.job import Job
+from nocta.runs.setup import DataSource, Setup
 
 
 @pytest.fixture(scope="module")
@@ -46,7 +46,7 @@ def test_the_command_prints_the_table_and_names_the_report(
         asked.update(setup=setup, methods=[j.method for j in jobs], out=out)
         return comparison
 
-    monkeypatch.setattr(import_module("nocta.experiments.compare"), "compare", instead)
+    monkeypatch.setattr(import_module("nocta.runs.compare"), "compare", instead)
     found = CliRunner().invoke(app, ["demo", "--quick", "--out", str(tmp_path / "d")])
     shown = " ".join(found.output.split())
     assert found.exit_code == 0, shown

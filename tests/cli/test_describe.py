@@ -10,11 +10,11 @@ from typer.testing import CliRunner
 
 from nocta.cli.app import app
 from nocta.cli.data import data_source, find_schema, is_table, say_what_was_read, table_stem
-from nocta.exceptions import DataFileMissing
+from nocta.core.errors import DataFileMissing
 
 ROOT = Path(__file__).parents[2]
 CLINIC = ROOT / "examples" / "clinic.csv"
-MISTAKES = ROOT / "tests" / "cohort" / "data" / "mistakes.csv"
+MISTAKES = ROOT / "tests" / "tables" / "data" / "mistakes.csv"
 runner = CliRunner()
 
 

@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 
 import nocta
 from nocta.cli.app import app
-from nocta.experiments.results import COLUMNS
+from nocta.runs.results import COLUMNS
 
 
 def invoke(*args: object) -> tuple[int, str]:

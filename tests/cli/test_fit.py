@@ -13,10 +13,10 @@ from typer.testing import CliRunner
 
 import nocta
 from nocta.cli.app import app
-from nocta.cohort.cohort import Cohort
-from nocta.experiments import fit_run
-from nocta.model import NOCTA
-from nocta.persistence import ARRAYS, PARTIAL, read_manifest
+from nocta.core.cohort import Cohort
+from nocta.model.nocta import NOCTA
+from nocta.model.persistence import ARRAYS, PARTIAL, read_manifest
+from nocta.runs import fit_run
 
 QUICK = ["--quick", "--quiet"]
 
@@ -83,7 +83,7 @@ def test_test_subjects_are_never_touched(
 
     monkeypatch.setattr(fit_run.DataSource, "load", spoilt)
     fit_run.fit_to_folder(request, tmp_path / "m")
-    from nocta.experiments.setup import _read
+    from nocta.runs.setup import _read
 
     _read.cache_clear()  # the spoilt cohort must not reach other tests
     assert (tmp_path / "m" / ARRAYS).read_bytes() == (fitted_model / ARRAYS).read_bytes()
@@ -132,7 +132,7 @@ def test_a_kill_after_the_estimator_keeps_it(
     record = nocta.load(fitted_model).record_
     (out / PARTIAL / "request.json").write_text(json.dumps(record["request"]))
     shutil.copytree(fitted_model, out / PARTIAL / "model")
-    from nocta.persistence import save_predictor
+    from nocta.model.persistence import save_predictor
 
     save_predictor(nocta.load(fitted_model).planner_.predictor, out / PARTIAL / "predictor")
     stages = json.loads((fitted_model / "log.json").read_text("utf-8"))["stages"][:2]

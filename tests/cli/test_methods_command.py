@@ -6,7 +6,7 @@ import pytest
 from typer.testing import CliRunner
 
 from nocta.cli.app import app
-from nocta.policies.registry import METHODS
+from nocta.methods.registry import METHODS
 
 
 def run(*arguments: str) -> str:

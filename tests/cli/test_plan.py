@@ -74,7 +74,7 @@ def test_json_holds_everything(fitted_model: Path) -> None:
 
 
 def test_it_is_what_the_model_decides(fitted_model: Path) -> None:
-    from nocta.cohort.history_table import read_history
+    from nocta.tables.history_table import read_history
 
     model = nocta.load(fitted_model)
     table = read_history(PATIENT, model.schema_, model.catalog_)

@@ -10,7 +10,7 @@ import pytest
 from dataset_layouts import adni_row, complete_patient, write_adni
 
 from nocta import datasets
-from nocta.exceptions import ConfigError, DataError
+from nocta.core.errors import ConfigError, DataError
 
 DEMENTIA, MCI, CN = 0, 1, 2
 

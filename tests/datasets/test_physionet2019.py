@@ -10,9 +10,9 @@ import pytest
 from dataset_layouts import PSV_HEADER, write_psv
 
 from nocta import datasets
+from nocta.core.errors import ConfigError, DataError, DataFileMissing
 from nocta.datasets import _files, physionet2019
-from nocta.exceptions import ConfigError, DataError, DataFileMissing
-from nocta.experiments.setup import DataSource
+from nocta.runs.setup import DataSource
 
 ABOUT = {"Age": 70.0, "Gender": 1, "Unit1": 1, "Unit2": 0, "HospAdmTime": -3.5}
 

@@ -11,9 +11,9 @@ import pytest
 from dataset_layouts import complete_patient, write_adni
 
 from nocta import datasets
-from nocta.cohort.cohort import Cohort
+from nocta.core.cohort import Cohort
+from nocta.core.errors import ConfigError, DataFileMissing
 from nocta.datasets import _registry
-from nocta.exceptions import ConfigError, DataFileMissing
 from nocta.testing import tiny_cohort
 
 BUILT_IN = [

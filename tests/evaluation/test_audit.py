@@ -7,15 +7,15 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from nocta.cohort.history import History
+from nocta.core.errors import LeakageError, PlanError
+from nocta.core.history import History
+from nocta.core.policy import Decision, Policy
+from nocta.core.rollout import Environment
 from nocta.evaluation.audit import audit, audit_factory, check_rules
 from nocta.evaluation.custody import held_data
 from nocta.evaluation.replay import RecordingPolicy, Terms, record, replay
-from nocta.evaluation.rollout import Environment
-from nocta.exceptions import LeakageError, PlanError
-from nocta.policies.base import Decision, Policy
-from nocta.policies.fixed import FixedPlanPolicy, RandomPolicy
-from nocta.policies.one_at_a_time import acquire_slot, affordable_slots
+from nocta.methods.fixed import FixedPlanPolicy, RandomPolicy
+from nocta.methods.one_at_a_time import acquire_slot, affordable_slots
 from nocta.testing import (
     LEAKY_POLICIES,
     NonCausalPredictor,

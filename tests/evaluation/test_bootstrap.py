@@ -7,11 +7,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from nocta.core.errors import ConfigError
+from nocta.core.metrics import ALL_METRICS, METRICS, evaluate_pairs
+from nocta.core.rollout import Rollout, rollout
 from nocta.evaluation import bootstrap_bands
-from nocta.evaluation.metrics import ALL_METRICS, METRICS, evaluate_pairs
-from nocta.evaluation.rollout import Rollout, rollout
-from nocta.exceptions import ConfigError
-from nocta.policies.fixed import RandomPolicy
+from nocta.methods.fixed import RandomPolicy
 from nocta.testing import RunningMeanPredictor, tiny_cohort
 
 

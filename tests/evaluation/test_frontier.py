@@ -9,6 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from nocta.core.errors import ConfigError
+from nocta.core.rollout import rollout
 from nocta.evaluation import (
     Frontier,
     area,
@@ -18,9 +20,7 @@ from nocta.evaluation import (
     paired_difference,
     upper_envelope,
 )
-from nocta.evaluation.rollout import rollout
-from nocta.exceptions import ConfigError
-from nocta.policies.fixed import RandomPolicy
+from nocta.methods.fixed import RandomPolicy
 from nocta.testing import RunningMeanPredictor, tiny_cohort
 
 point_lists = st.lists(

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from nocta.cohort.history import History
+from nocta.core.history import History
 from nocta.evaluation.perturb import KINDS, perturb
 from nocta.evaluation.replay import same_rows
 from nocta.testing import tiny_cohort

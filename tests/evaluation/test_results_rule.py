@@ -7,12 +7,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from nocta.cohort.cohort import Cohort
-from nocta.evaluation.rollout import Environment, Results, rollout
-from nocta.exceptions import BudgetTooSmall, ConfigError, PlanError
-from nocta.policies.base import Decision, Observation, Policy
-from nocta.policies.fixed import RandomPolicy
-from nocta.policies.one_at_a_time import acquire_slot, affordable_slots
+from nocta.core.cohort import Cohort
+from nocta.core.errors import BudgetTooSmall, ConfigError, PlanError
+from nocta.core.policy import Decision, Observation, Policy
+from nocta.core.rollout import Environment, Results, rollout
+from nocta.methods.fixed import RandomPolicy
+from nocta.methods.one_at_a_time import acquire_slot, affordable_slots
 from nocta.testing import LEAKY_POLICIES, RunningMeanPredictor, check_policy, tiny_cohort
 
 BLOOD, SCAN, NOTHING = [True, False], [False, True], [False, False]

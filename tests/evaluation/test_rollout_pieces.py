@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from nocta import model as model_module
-from nocta.model import NOCTA
+from nocta.model import nocta as model_module
+from nocta.model.nocta import NOCTA
 from small_models import WEIGHT, Parts
 
 

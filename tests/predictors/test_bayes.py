@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from nocta.cohort.history import History
+from nocta.core.errors import DataError
+from nocta.core.history import History
 from nocta.exact import label_posterior, synthetic_task
-from nocta.exceptions import DataError
 from nocta.predictors.bayes import BayesPredictor
 from nocta.testing import check_predictor, tiny_cohort, tiny_counter_cohort
 

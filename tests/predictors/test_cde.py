@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 import torch
 
-from nocta.cohort.cohort import Cohort
-from nocta.cohort.history import History
-from nocta.exceptions import MissingExtraError
+from nocta.core.cohort import Cohort
+from nocta.core.errors import MissingExtraError
+from nocta.core.history import History
 from nocta.predictors.cde import CdePredictor
 from nocta.predictors.encoding import EncodedCohort
 from nocta.predictors.training import TrainingConfig

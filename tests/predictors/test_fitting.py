@@ -7,8 +7,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from nocta.cohort.cohort import Cohort
-from nocta.cohort.history import History
+from nocta.core.cohort import Cohort
+from nocta.core.history import History
 from nocta.predictors import fitting
 from nocta.predictors.fitting import (
     _most_careful,

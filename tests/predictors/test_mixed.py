@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 import torch
 
-from nocta.cohort.history import History
-from nocta.persistence import load_predictor, save_predictor
+from nocta.core.history import History
+from nocta.model.persistence import load_predictor, save_predictor
 from nocta.predictors.cross_fitted import CrossFittedPredictor
 from nocta.predictors.mixed import MixedPredictor
 from nocta.predictors.recurrent import RecurrentPredictor

@@ -2,8 +2,8 @@ import numpy as np
 import pytest
 import torch
 
-from nocta.cohort.history import History
-from nocta.exceptions import NotFittedError
+from nocta.core.errors import NotFittedError
+from nocta.core.history import History
 from nocta.predictors.encoding import EncodedCohort
 from nocta.predictors.mlp import MLPNet, MLPPredictor
 from nocta.predictors.training import TrainingConfig

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 import torch
 
-from nocta.cohort.history import History
-from nocta.evaluation.metrics import cross_entropy
-from nocta.exceptions import NotFittedError
+from nocta.core.errors import NotFittedError
+from nocta.core.history import History
+from nocta.core.metrics import cross_entropy
 from nocta.predictors.cross_fitted import CrossFittedPredictor
 from nocta.predictors.encoding import EncodedCohort
 from nocta.predictors.gru import combine, input_half, state_half

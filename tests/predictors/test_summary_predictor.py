@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 import torch
 
-from nocta.cohort.cohort import Cohort
-from nocta.cohort.history import History
-from nocta.evaluation.metrics import cross_entropy
-from nocta.exceptions import ConfigError, NotFittedError
-from nocta.persistence import load_predictor, save_predictor
+from nocta.core.cohort import Cohort
+from nocta.core.errors import ConfigError, NotFittedError
+from nocta.core.history import History
+from nocta.core.metrics import cross_entropy
+from nocta.model.persistence import load_predictor, save_predictor
 from nocta.predictors import summary
 from nocta.predictors.cross_fitted import CrossFittedPredictor
 from nocta.predictors.summary import SummaryNet, SummaryPredictor

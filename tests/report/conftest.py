@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from nocta.experiments.compare import Comparison, compare, make_jobs
-from nocta.experiments.setup import DataSource, Setup
-from nocta.experiments.sweep import Failure
+from nocta.runs.compare import Comparison, compare, make_jobs
+from nocta.runs.setup import DataSource, Setup
+from nocta.runs.sweep import Failure
 
 
 @pytest.fixture(scope="session")

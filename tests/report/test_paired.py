@@ -8,10 +8,10 @@ from dataclasses import replace
 import pytest
 from scipy.stats import t, ttest_1samp
 
-from nocta.experiments.compare import Comparison
-from nocta.experiments.setup import DataSource
 from nocta.report.paired import paired_p_value, paired_tests
 from nocta.report.view import ReportView
+from nocta.runs.compare import Comparison
+from nocta.runs.setup import DataSource
 
 GAPS = [0.02, 0.05, -0.01, 0.03, 0.04]
 

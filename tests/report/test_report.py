@@ -10,10 +10,10 @@ from html.parser import HTMLParser
 
 import pytest
 
-from nocta.experiments.compare import Comparison
 from nocta.report.build import _absent, headline, render
 from nocta.report.tables import settings_table
 from nocta.report.view import ReportView
+from nocta.runs.compare import Comparison
 
 
 class Page(HTMLParser):

@@ -110,7 +110,7 @@ class LazyGroup(TyperGroup):
 
 
 def _report(error: Exception, *, debug: bool) -> int:
-    from nocta.exceptions import NoctaError
+    from nocta.core.errors import NoctaError
 
     if debug:
         import traceback

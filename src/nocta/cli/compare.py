@@ -20,7 +20,7 @@ from nocta.cli.options import parse_method_options
 from nocta.cli.running import AvailabilityOption, DaskOption, JobsOption, QuietOption, ResultsOption
 
 if TYPE_CHECKING:
-    from nocta.experiments.compare import Comparison
+    from nocta.runs.compare import Comparison
 
 
 def compare(
@@ -123,11 +123,12 @@ def compare(
     Run the same command again to continue a comparison that was stopped; methods and seeds may
     be added to it.
     """
-    from nocta.experiments.absent_classes import class_warnings, splits_to_look_at
-    from nocta.experiments.compare import compare as run
-    from nocta.experiments.compare import make_jobs
-    from nocta.experiments.setup import Setup
-    from nocta.policies.registry import parse_methods
+    from nocta.methods.registry import parse_methods
+    from nocta.report import write_comparison
+    from nocta.runs.absent_classes import class_warnings, splits_to_look_at
+    from nocta.runs.compare import compare as run
+    from nocta.runs.compare import make_jobs
+    from nocta.runs.setup import Setup
 
     source = data_source(data, schema, path, data_option, split_column, fractions)
     say_what_was_read(source)
@@ -150,6 +151,7 @@ def compare(
     say_remarks((), class_warnings(splits, "--fractions, --split-column"))
     try:
         comparison = run(setup, wanted, out, n_jobs=jobs, progress=not quiet, dask=dask)
+        write_comparison(comparison)
     except KeyboardInterrupt:
         typer.echo(
             f"\nStopped. What is finished is in '{out}'; the same command goes on.", err=True

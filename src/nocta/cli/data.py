@@ -11,7 +11,7 @@ import typer
 from nocta.cli.options import parse_options
 
 if TYPE_CHECKING:
-    from nocta.experiments.setup import DataSource
+    from nocta.runs.setup import DataSource
 
 TABLE_SUFFIXES = (".csv", ".csv.gz", ".tsv", ".parquet", ".pq")
 
@@ -66,7 +66,7 @@ def is_folder(data: str) -> bool:
 
 def find_schema(data: str | Path, schema: Path | None = None) -> Path:
     """The schema of a table file: the one given, or the one that lies beside it."""
-    from nocta.exceptions import DataFileMissing
+    from nocta.core.errors import DataFileMissing
 
     path = Path(data)
     if schema is not None:
@@ -87,7 +87,7 @@ def find_schema(data: str | Path, schema: Path | None = None) -> Path:
 
 def keep_inputs(targets: Sequence[Path | None], *inputs: str | Path | None) -> None:
     """Refuse to write over what is read, whatever else is asked for."""
-    from nocta.exceptions import ConfigError
+    from nocta.core.errors import ConfigError
 
     read = [Path(given) for given in inputs if given is not None]
     for target in targets:
@@ -98,7 +98,7 @@ def keep_inputs(targets: Sequence[Path | None], *inputs: str | Path | None) -> N
 
 def refuse_folders(targets: Sequence[Path | None]) -> None:
     """Refuse to write a file where there is a folder, or below what is a file."""
-    from nocta.exceptions import ConfigError
+    from nocta.core.errors import ConfigError
 
     for target in targets:
         if target is not None and target.is_dir():
@@ -136,8 +136,8 @@ def data_source(
         fractions: See `DataSource`; as typed.
     """
     from nocta import datasets
-    from nocta.exceptions import ConfigError, DataFileMissing
-    from nocta.experiments.setup import DataSource
+    from nocta.core.errors import ConfigError, DataFileMissing
+    from nocta.runs.setup import DataSource
 
     chosen = parse_data_options(data, options)
     if is_table(data):
@@ -167,7 +167,7 @@ def data_source(
 def parse_data_options(data: str, pairs: Sequence[str] | None) -> dict[str, Any]:
     """The values of `--data-option`, checked against what the data set's loader takes."""
     from nocta import datasets
-    from nocta.exceptions import ConfigError
+    from nocta.core.errors import ConfigError
 
     if not pairs:
         return {}
@@ -184,7 +184,7 @@ def parse_data_options(data: str, pairs: Sequence[str] | None) -> dict[str, Any]
 
 
 def _check_table(data: str, path: Path | None) -> None:
-    from nocta.exceptions import ConfigError, DataFileMissing
+    from nocta.core.errors import ConfigError, DataFileMissing
 
     if path is not None:
         raise ConfigError(f"--path belongs to a built-in data set; '{data}' is a table of its own.")

@@ -52,7 +52,7 @@ def datasets(
 ) -> None:  # fmt: skip
     """List the built-in data sets, show the card of one, or read it and report."""
     from nocta import datasets as registry
-    from nocta.exceptions import ConfigError
+    from nocta.core.errors import ConfigError
 
     if name is None and (load or path or option):
         raise ConfigError("--load, --path and --data-option need the NAME of a data set.")

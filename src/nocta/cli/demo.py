@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     import pandas as pd
     from rich.table import Table
 
-    from nocta.experiments.compare import Comparison
+    from nocta.runs.compare import Comparison
 
 METHODS = ("nocta-amortized", "static", "random")
 #: Rows of the paper that are shown beside ours.
@@ -37,8 +37,9 @@ def demo(
     """
     from rich.console import Console
 
-    from nocta.experiments.compare import compare, make_jobs
-    from nocta.experiments.setup import DataSource, Setup
+    from nocta.report import write_comparison
+    from nocta.runs.compare import compare, make_jobs
+    from nocta.runs.setup import DataSource, Setup
 
     setup = Setup(source=DataSource("synthetic"))
     if quick:
@@ -49,6 +50,7 @@ def demo(
     )
     try:
         comparison = compare(setup, make_jobs(METHODS, [0]), out, n_jobs=jobs, progress=not quiet)
+        write_comparison(comparison)
     except KeyboardInterrupt:
         errors.print(f"\nStopped. What is finished is in '{out}'; the same command goes on.")
         raise typer.Exit(130) from None
@@ -70,10 +72,12 @@ def demo_rows(comparison: Comparison) -> pd.DataFrame:
     """Our operating points and the paper's, each with the optimum at the same cost."""
     import pandas as pd
 
-    from nocta.experiments.summary import share_of_optimum
+    from nocta.report.published import published_for
+    from nocta.runs.summary import share_of_optimum
 
     assert comparison.optimum is not None
-    assert comparison.paper is not None
+    paper = published_for(comparison)
+    assert paper is not None
     printed = [
         {
             "method": f"paper's {row.method}",
@@ -81,7 +85,7 @@ def demo_rows(comparison: Comparison) -> pd.DataFrame:
             "cost": row.cost,
             "accuracy": row.metrics["accuracy"],
         }
-        for row in comparison.paper.rows
+        for row in paper.rows
         if row.method in PAPER_METHODS
     ]
     rows = pd.concat([comparison.results, pd.DataFrame(printed)], ignore_index=True)

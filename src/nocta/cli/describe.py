@@ -36,7 +36,7 @@ def describe(
 
     Subjects, visits, missing values, class balance per visit, and costs.
     """
-    from nocta.cohort.summary import CohortSummary
+    from nocta.tables.summary import CohortSummary
 
     if figure is not None:
         _check_format(figure)
@@ -53,15 +53,15 @@ def describe(
         out.write_text(card, encoding="utf-8")
         typer.echo(f"Wrote {out}.", err=True)
     if figure is not None:
-        from nocta.plots.describe import cohort_figure
-        from nocta.plots.style import save_figure
+        from nocta.report.plots.describe import cohort_figure
+        from nocta.report.plots.style import save_figure
 
         save_figure(cohort_figure(summary), figure)
         typer.echo(f"Wrote {figure}.", err=True)
 
 
 def _check_format(path: Path) -> None:
-    from nocta.exceptions import ConfigError
+    from nocta.core.errors import ConfigError
 
     if path.suffix.lower() not in (".png", ".pdf", ".svg"):
         raise ConfigError(f"'{path}' is no figure; end its name in .png, .pdf or .svg.")

@@ -21,13 +21,13 @@ from nocta.cli.data import (
 )
 from nocta.cli.model import ModelArgument
 from nocta.cli.running import AvailabilityOption, QuietOption
-from nocta.currency import money
+from nocta.core.currency import money
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from nocta.evaluation.rollout import Availability
-    from nocta.model import NOCTA
+    from nocta.core.rollout import Availability
+    from nocta.model.nocta import NOCTA
 
 AUDITED = 48
 
@@ -85,11 +85,11 @@ def evaluate(
     Each operating point is written when it is finished, and large cohorts are rolled out piece by
     piece. Run the same command again to go on with a run that was stopped.
     """
-    from nocta.exceptions import ConfigError
-    from nocta.experiments import saved
-    from nocta.experiments.evaluate_run import PointStore, judge_points, made_from
-    from nocta.experiments.results import results_frame, write_results
-    from nocta.persistence import load
+    from nocta.core.errors import ConfigError
+    from nocta.model.persistence import load
+    from nocta.runs import saved
+    from nocta.runs.evaluate_run import PointStore, judge_points, made_from
+    from nocta.runs.results import results_frame, write_results
 
     if part not in (None, "test", "all"):
         raise ConfigError(f"--part is '{part}'; use 'test' or 'all'.")
@@ -160,9 +160,9 @@ def _print(frame: pd.DataFrame, model: NOCTA) -> None:
 
 
 def _draw(frame: pd.DataFrame, path: Path, model: NOCTA) -> None:
-    from nocta.experiments.summary import headline_metric
-    from nocta.plots.frontier import frontier_figure
-    from nocta.plots.style import COLUMN, method_style, save_figure
+    from nocta.report.plots.frontier import frontier_figure
+    from nocta.report.plots.style import COLUMN, method_style, save_figure
+    from nocta.runs.summary import headline_metric
 
     dataset = str(frame["dataset"].iloc[0])
     drawn = frontier_figure(
@@ -177,8 +177,8 @@ def _draw(frame: pd.DataFrame, path: Path, model: NOCTA) -> None:
 
 def _check_targets(out: Path, figure: Path | None) -> None:
     """What cannot be written is said before the work, not after."""
-    from nocta.exceptions import ConfigError
-    from nocta.experiments.results import is_results
+    from nocta.core.errors import ConfigError
+    from nocta.runs.results import is_results
 
     refuse_folders((out, figure))
     if out.exists() and not is_results(out):

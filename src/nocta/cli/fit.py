@@ -17,10 +17,10 @@ from nocta.cli.data import (
 )
 from nocta.cli.options import parse_options
 from nocta.cli.running import QuietOption
-from nocta.currency import money
+from nocta.core.currency import money
 
 if TYPE_CHECKING:
-    from nocta.model import NOCTA
+    from nocta.model.nocta import NOCTA
 
 
 def fit(
@@ -67,7 +67,7 @@ def fit(
             "--option",
             "-o",
             help="Option of the preset as NAME=VALUE, for example -o metric=values; repeatable. "
-            "nocta.presets.options lists them.",
+            "nocta.model.presets.options lists them.",
             show_default=False,
         ),
     ] = None,
@@ -87,8 +87,8 @@ def fit(
     Test subjects are set aside and never touched. About ten cost weights that spread over the
     whole range of cost are found on validation and kept with the model.
     """
-    from nocta.exceptions import ConfigError
-    from nocta.experiments.fit_run import FitRequest, fit_to_folder
+    from nocta.core.errors import ConfigError
+    from nocta.runs.fit_run import FitRequest, fit_to_folder
 
     if preset not in ("default", "paper"):
         raise ConfigError(f"preset is '{preset}'; use 'default' or 'paper'.")

@@ -38,8 +38,8 @@ def init(
     Guesses subject, visit or time, label, free context and features, and says what it is
     unsure of. Fill in the costs, then `nocta describe DATA` shows the cohort.
     """
-    from nocta.cohort.draft import draft_schema
-    from nocta.exceptions import ConfigError, DataFileMissing
+    from nocta.core.errors import ConfigError, DataFileMissing
+    from nocta.tables.draft.draft import draft_schema
 
     for path in (data, costs):
         if path is not None and path.is_dir():

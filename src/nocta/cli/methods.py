@@ -25,8 +25,8 @@ def methods(
     """List the methods of `nocta compare`, or the options of one with their defaults."""
     from rich.console import Console
 
-    from nocta.exceptions import ConfigError
-    from nocta.policies.registry import METHODS, method_class
+    from nocta.core.errors import ConfigError
+    from nocta.methods.registry import METHODS, method_class
 
     if preset not in ("default", "paper"):
         raise ConfigError(f"--preset is '{preset}'; use 'default' or 'paper'.")
@@ -49,7 +49,7 @@ def option_meanings(documented: type[Any]) -> dict[str, str]:
     """What the `Args` section of a class says about each argument.
 
     Example:
-        >>> from nocta.policies.ras import Ras
+        >>> from nocta.methods.ras.method import Ras
         >>> option_meanings(Ras)["hidden"]
         "Units of the predictor's state; the actor's has half as many."
     """
@@ -62,7 +62,7 @@ def option_meanings(documented: type[Any]) -> dict[str, str]:
 def _overview(names: list[str]) -> Table:
     from rich.table import Table
 
-    from nocta.policies.registry import method_class
+    from nocta.methods.registry import method_class
 
     table = Table("method", "what it is", box=None, header_style="bold")
     for name in names:
@@ -73,8 +73,8 @@ def _overview(names: list[str]) -> Table:
 def _options(name: str, preset: Preset) -> Table:
     from rich.table import Table
 
-    from nocta.experiments.method_options import option_defaults, typed
-    from nocta.policies.registry import method_class
+    from nocta.methods.registry import method_class
+    from nocta.runs.method_options import option_defaults, typed
 
     cls = method_class(name)
     bundle = cls.option_bundle(preset)

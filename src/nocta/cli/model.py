@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 if TYPE_CHECKING:
-    from nocta.model import NOCTA
+    from nocta.model.nocta import NOCTA
 
 ModelArgument = Annotated[
     Path,
@@ -20,7 +20,7 @@ ModelArgument = Annotated[
 
 def choose_cost_weight(model: NOCTA, given: float | None) -> tuple[float, str]:
     """The cost weight to use, and where it comes from."""
-    from nocta.exceptions import ConfigError
+    from nocta.core.errors import ConfigError
 
     if given is not None:
         return given, "as given"

@@ -33,7 +33,7 @@ def optimum(
 
     Dynamic programming over every reachable belief: a minute or two, up to 6 GiB of memory.
     """
-    from nocta.experiments.optimum import compute_optimum, finite_task, write_optimum
+    from nocta.runs.optimum import compute_optimum, finite_task, write_optimum
 
     finite_task(task)  # a wrong name is reported before anything is computed
     _check_targets(out, figure)
@@ -52,8 +52,8 @@ def _draw(frontier: OptimalFrontier, task: str, path: Path) -> None:
     import numpy as np
     import pandas as pd
 
-    from nocta.plots.frontier import frontier_figure
-    from nocta.plots.style import COLUMN, save_figure
+    from nocta.report.plots.frontier import frontier_figure
+    from nocta.report.plots.style import COLUMN, save_figure
 
     nobody = pd.DataFrame(columns=["method", "seed", "cost", "accuracy"])
     points = np.stack([frontier.cost, frontier.accuracy], axis=1)
@@ -68,7 +68,7 @@ def _draw(frontier: OptimalFrontier, task: str, path: Path) -> None:
 
 def _check_targets(out: Path, figure: Path | None) -> None:
     """A place that cannot be written to is reported before two minutes of work, not after."""
-    from nocta.exceptions import ConfigError
+    from nocta.core.errors import ConfigError
 
     for path in (out, figure):
         if path is not None and path.is_dir():

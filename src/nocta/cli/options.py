@@ -21,7 +21,7 @@ def parse_options(pairs: Sequence[str], texts: Collection[str] = ()) -> dict[str
         >>> parse_options(["visits=00,10", "n=00"], texts=["visits"])
         {'visits': '00,10', 'n': 0}
     """
-    from nocta.exceptions import ConfigError
+    from nocta.core.errors import ConfigError
 
     found: dict[str, Any] = {}
     for pair in pairs:
@@ -44,7 +44,7 @@ def parse_method_options(pairs: Sequence[str], methods: Sequence[str]) -> dict[s
         >>> parse_method_options(["static.a=1", "static.b=x"], ["static", "random"])
         {'static': {'a': 1, 'b': 'x'}}
     """
-    from nocta.exceptions import ConfigError, did_you_mean
+    from nocta.core.errors import ConfigError, did_you_mean
 
     found: dict[str, dict[str, Any]] = {}
     for name, value in parse_options(pairs).items():

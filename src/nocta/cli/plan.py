@@ -10,14 +10,14 @@ import typer
 
 from nocta.cli.data import say_remarks
 from nocta.cli.model import ModelArgument, choose_cost_weight
-from nocta.currency import money
+from nocta.core.currency import money
 
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from nocta.cohort.history_table import HistoryTable
-    from nocta.explain import PlanSummary, Recommendation
-    from nocta.model import NOCTA
+    from nocta.model.nocta import NOCTA
+    from nocta.planning.explain import PlanSummary, Recommendation
+    from nocta.tables.history_table import HistoryTable
 
 
 def plan(
@@ -55,8 +55,8 @@ def plan(
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
     """Say what to acquire next for one subject, what it is expected to bring, and the runner-up."""
-    from nocta.cohort.history_table import read_history
-    from nocta.persistence import load
+    from nocta.model.persistence import load
+    from nocta.tables.history_table import read_history
 
     fitted = load(model)
     table = read_history(history, fitted.schema_, fitted.catalog_)
@@ -80,8 +80,8 @@ def _only(row: int) -> Any:
 
 def _find(table: HistoryTable, subject: str | None, path: Path) -> int:
     """Which row of the histories is meant."""
-    from nocta.cohort.problems import enumerate_some
-    from nocta.exceptions import DataError, did_you_mean
+    from nocta.core.errors import DataError, did_you_mean
+    from nocta.tables.problems import enumerate_some
 
     names = [str(name) for name in table.subjects]
     if subject is None and len(names) == 1:

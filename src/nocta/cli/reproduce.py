@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table
 
-    from nocta.experiments.setup import DataSource
-    from nocta.reproduce import Sheet
+    from nocta.report.paper import Sheet
+    from nocta.runs.setup import DataSource
 
 
 def reproduce(
@@ -82,9 +82,9 @@ def reproduce(
     """
     from rich.console import Console
 
-    from nocta.exceptions import ConfigError
-    from nocta.reproduce import Request, find_recipe
-    from nocta.reproduce import reproduce as make
+    from nocta.core.errors import ConfigError
+    from nocta.report.paper import Request, find_recipe
+    from nocta.report.paper import reproduce as make
 
     console = Console(highlight=False)
     if show:
@@ -133,7 +133,7 @@ def _sources(
     usual: tuple[str, ...],
 ) -> tuple[DataSource, ...]:
     """The data named on the command line; the recipe's own where only its options are given."""
-    from nocta.exceptions import ConfigError
+    from nocta.core.errors import ConfigError
 
     if not data and (path is not None or options) and len(usual) == 1:
         data = list(usual)
@@ -148,7 +148,7 @@ def _listing() -> Table:
     from rich.box import SIMPLE_HEAD
     from rich.table import Table
 
-    from nocta.reproduce import RECIPES
+    from nocta.report.paper import RECIPES
 
     table = Table(box=SIMPLE_HEAD, pad_edge=False, padding=(0, 0, 0, 1))
     for column in ("name", "in the paper", "what", "data"):

@@ -68,8 +68,8 @@ def score(
     The cohort is read with the model's own schema, part by part, so memory does not grow with
     it. Run the same command again to go on with a run that was stopped.
     """
-    from nocta.experiments.score_run import ScoreRequest, score_cohort
-    from nocta.persistence import load
+    from nocta.model.persistence import load
+    from nocta.runs.score_run import ScoreRequest, score_cohort
 
     weight, origin = choose_cost_weight(load(model), cost_weight)
     try:

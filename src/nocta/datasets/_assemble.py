@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from nocta.cohort.catalog import Catalog
-from nocta.cohort.cohort import Cohort
+from nocta.core.catalog import Catalog
+from nocta.core.cohort import Cohort
+from nocta.core.errors import DataError
 from nocta.datasets._report import LoadLog, shown_sources
-from nocta.exceptions import DataError
 
 if TYPE_CHECKING:
     import pandas as pd

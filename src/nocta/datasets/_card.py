@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
-from nocta.cohort.catalog import Catalog, Feature
-from nocta.currency import money
+from nocta.core.catalog import Catalog, Feature
+from nocta.core.currency import money
 
 if TYPE_CHECKING:
     from rich.console import Group

@@ -10,9 +10,9 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from nocta.core.errors import DataError, DataFileMissing
 from nocta.datasets._card import Card
 from nocta.datasets._report import LoadLog
-from nocta.exceptions import DataError, DataFileMissing
 
 T = TypeVar("T")
 DATA_VARIABLE = "NOCTA_DATA"

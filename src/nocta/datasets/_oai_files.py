@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from nocta.core.errors import DataError
 from nocta.datasets._report import LoadLog
-from nocta.exceptions import DataError
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, get_args, get_origin, get_type_hints
 
 import numpy as np
 
-from nocta.exceptions import ConfigError, did_you_mean
+from nocta.core.errors import ConfigError, did_you_mean
 
 if TYPE_CHECKING:
     from pydantic import TypeAdapter

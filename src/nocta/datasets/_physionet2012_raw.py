@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from nocta.cohort.problems import enumerate_some
+from nocta.core.errors import DataError
 from nocta.datasets._files import stacked
 from nocta.datasets._report import LoadLog
-from nocta.exceptions import DataError
+from nocta.tables.problems import enumerate_some
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -9,11 +9,11 @@ from pathlib import Path
 from pkgutil import iter_modules
 from typing import Any
 
-from nocta.cohort.cohort import Cohort
+from nocta.core.cohort import Cohort
+from nocta.core.errors import ConfigError, did_you_mean
 from nocta.datasets._card import Card
 from nocta.datasets._options import check_options, option_defaults, text_options
 from nocta.datasets._report import LoadLog, LoadReport
-from nocta.exceptions import ConfigError, did_you_mean
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from typing import TypeVar
 
 import numpy as np
 
-from nocta.cohort.cohort import Cohort
+from nocta.core.cohort import Cohort
 
 T = TypeVar("T")
 
@@ -69,7 +69,7 @@ class LoadLog:
 
     def track(self, items: Iterable[T], what: str, total: int) -> Iterable[T]:
         """Pass the items through, with a progress bar where one is wanted."""
-        from nocta.progress import progress_bar
+        from nocta.core.progress import progress_bar
 
         tracked: Iterable[T] = progress_bar(items, desc=what, total=total, show=self.progress)
         return tracked

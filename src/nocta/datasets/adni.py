@@ -14,13 +14,13 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from nocta.cohort.cohort import Cohort
+from nocta.core.cohort import Cohort
+from nocta.core.errors import ConfigError, DataError, did_you_mean
 from nocta.datasets._assemble import to_cohort
 from nocta.datasets._card import Card, Measurement, make_catalog
 from nocta.datasets._files import locate
 from nocta.datasets._registry import Dataset
 from nocta.datasets._report import LoadLog
-from nocta.exceptions import ConfigError, DataError, did_you_mean
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -12,7 +12,8 @@ from functools import partial
 from pathlib import Path
 from typing import Literal
 
-from nocta.cohort.cohort import Cohort
+from nocta.core.cohort import Cohort
+from nocta.core.errors import ConfigError
 from nocta.datasets._assemble import to_cohort
 from nocta.datasets._card import Card, Measurement, make_catalog
 from nocta.datasets._files import locate, missing
@@ -21,7 +22,6 @@ from nocta.datasets._oai_files import READ_PROJECT, VISITS, find_files
 from nocta.datasets._oai_study import Study, Task
 from nocta.datasets._registry import Dataset
 from nocta.datasets._report import LoadLog
-from nocta.exceptions import ConfigError
 
 __all__ = ["CLINICAL", "DATASETS", "Clinical", "Source", "clinical_feature", "load"]
 

@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from nocta.cohort.cohort import Cohort
+from nocta.core.cohort import Cohort
+from nocta.core.errors import MissingExtraError
 from nocta.datasets._assemble import to_cohort
 from nocta.datasets._card import Card, Measurement, make_catalog
 from nocta.datasets._registry import Dataset
 from nocta.datasets._report import LoadLog
-from nocta.exceptions import MissingExtraError
 
 if TYPE_CHECKING:
     import pandas as pd

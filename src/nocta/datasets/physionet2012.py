@@ -12,7 +12,8 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from nocta.cohort.cohort import Cohort
+from nocta.core.cohort import Cohort
+from nocta.core.errors import ConfigError, DataError
 from nocta.datasets._assemble import to_cohort
 from nocta.datasets._card import Card, Measurement, make_catalog
 from nocta.datasets._files import locate, missing
@@ -25,7 +26,6 @@ from nocta.datasets._physionet2012_raw import (
 )
 from nocta.datasets._registry import Dataset
 from nocta.datasets._report import LoadLog
-from nocta.exceptions import ConfigError, DataError
 
 if TYPE_CHECKING:
     import pandas as pd

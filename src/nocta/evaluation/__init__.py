@@ -1,5 +1,7 @@
 """What happened, how good it was, and proof that nobody peeked."""
 
+from nocta.core.metrics import summarize
+from nocta.core.rollout import Environment, Rollout
 from nocta.evaluation.bootstrap import Bands, bootstrap_bands
 from nocta.evaluation.frontier import (
     Frontier,
@@ -11,8 +13,6 @@ from nocta.evaluation.frontier import (
     paired_difference,
     upper_envelope,
 )
-from nocta.evaluation.metrics import summarize
-from nocta.evaluation.rollout import Environment, Rollout
 
 __all__ = [
     "Bands",

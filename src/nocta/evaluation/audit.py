@@ -16,14 +16,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from nocta.cohort.cohort import Cohort
-from nocta.cohort.history import History
+from nocta.core.cohort import Cohort
+from nocta.core.errors import LeakageError, PlanError
+from nocta.core.history import History
+from nocta.core.policy import Observation, Policy
+from nocta.core.rollout import Availability, Results
 from nocta.evaluation.custody import held_data
 from nocta.evaluation.perturb import CHANGES, KINDS, Kind, perturb
 from nocta.evaluation.replay import Recording, Terms, record, replay, same_rows
-from nocta.evaluation.rollout import Availability, Results
-from nocta.exceptions import LeakageError, PlanError
-from nocta.policies.base import Observation, Policy
 
 MakePolicy = Callable[[Cohort], Policy]
 _TOLERANCE = 1e-6
@@ -87,9 +87,9 @@ def audit(
         n_subjects: Size of the sample.
         seed: Decides the sample, the changes, and the policy's own randomness.
         budget: As in the roll-out to be published, and so are the next three.
-        availability: See `nocta.evaluation.rollout`.
-        charge_missing: See `nocta.evaluation.rollout`.
-        results: See `nocta.evaluation.rollout`.
+        availability: See `nocta.core.rollout`.
+        charge_missing: See `nocta.core.rollout`.
+        results: See `nocta.core.rollout`.
         n_cuts: At how many slots the future is cut off: every one, up to so many.
 
     Raises:
@@ -97,7 +97,7 @@ def audit(
         PlanError: Time ran backwards, something was acquired twice, or a budget was exceeded.
 
     Example:
-        >>> from nocta.policies.fixed import FixedPlanPolicy
+        >>> from nocta.methods.fixed import FixedPlanPolicy
         >>> from nocta.testing import RunningMeanPredictor, tiny_cohort
         >>> cohort = tiny_cohort()
         >>> policy = FixedPlanPolicy(cohort.catalog.open_slots, RunningMeanPredictor(2))

@@ -13,10 +13,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from nocta.evaluation.metrics import METRICS, check_metric, tail_loss
-from nocta.evaluation.rollout import Rollout
-from nocta.exceptions import ConfigError
-from nocta.predictors.losses import normalised, pair_losses
+from nocta.core.errors import ConfigError
+from nocta.core.losses import normalised, pair_losses
+from nocta.core.metrics import METRICS, check_metric, tail_loss
+from nocta.core.rollout import Rollout
 
 
 @dataclass(frozen=True)
@@ -58,7 +58,7 @@ def bootstrap_bands(
 
     Args:
         rollouts: One per operating point.
-        metric: Any of `nocta.evaluation.metrics`.
+        metric: Any of `nocta.core.metrics`.
         n_resamples: More gives steadier ends.
         seed: Same seed, same bands.
         confidence: Share of the resamples inside the band.

@@ -17,15 +17,15 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from nocta.cohort.cohort import Cohort
-from nocta.cohort.history import History
+from nocta.core.cohort import Cohort
+from nocta.core.errors import LeakageError
+from nocta.core.history import History
+from nocta.core.policy import Policy
+from nocta.core.predictor import Predictor
+from nocta.core.rollout import Availability, Results
 from nocta.evaluation.audit import MakePolicy, audit_factory
 from nocta.evaluation.perturb import Kind, perturb
 from nocta.evaluation.replay import Recording, Terms, record, same_rows
-from nocta.evaluation.rollout import Availability, Results
-from nocta.exceptions import LeakageError
-from nocta.policies.base import Policy
-from nocta.predictors.base import Predictor
 
 _PREDICTION_TOLERANCE = 1e-4
 T = TypeVar("T")
@@ -62,7 +62,7 @@ def check_policy(
         n_alone: How many subjects are also decided for one by one.
 
     Example:
-        >>> from nocta.policies.fixed import RandomPolicy
+        >>> from nocta.methods.fixed import RandomPolicy
         >>> from nocta.testing import RunningMeanPredictor, tiny_cohort
         >>> check_policy(lambda _: RandomPolicy(0.5, RunningMeanPredictor(2)), tiny_cohort())
     """

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from nocta.cohort.cohort import Cohort
+from nocta.core.cohort import Cohort
 
 _MAX_OBJECTS = 200_000
 _LEAVES = (str, bytes, int, float, complex, bool, type(None), type, ModuleType, BuiltinFunctionType)

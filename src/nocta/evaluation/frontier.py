@@ -9,9 +9,9 @@ from typing import Literal, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from nocta.evaluation.metrics import LOWER_IS_BETTER, check_metric, evaluate_pairs
-from nocta.evaluation.rollout import Rollout
-from nocta.exceptions import ConfigError
+from nocta.core.errors import ConfigError
+from nocta.core.metrics import LOWER_IS_BETTER, check_metric, evaluate_pairs
+from nocta.core.rollout import Rollout
 
 Points = NDArray[np.float64]
 EnvelopeKind = Literal["hull", "pareto"]

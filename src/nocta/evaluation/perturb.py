@@ -12,7 +12,7 @@ from typing import Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from nocta.cohort.cohort import Cohort
+from nocta.core.cohort import Cohort
 
 Kind = Literal["value", "future", "label", "availability", "result"]
 #: Together they change everything; a pending result is a value of the future.

@@ -10,15 +10,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from nocta.cohort.cohort import Cohort
-from nocta.cohort.history import History
-from nocta.evaluation.rollout import Availability, Environment, Results, Rollout, rollout
-from nocta.policies.base import Decision, Observation, Policy
+from nocta.core.cohort import Cohort
+from nocta.core.history import History
+from nocta.core.policy import Decision, Observation, Policy
+from nocta.core.rollout import Availability, Environment, Results, Rollout, rollout
 
 
 @dataclass(frozen=True)
 class Terms:
-    """Under which rules a roll-out takes place; see `nocta.evaluation.rollout.rollout`."""
+    """Under which rules a roll-out takes place; see `nocta.core.rollout.rollout`."""
 
     budget: float | NDArray[np.float64] | None = None
     availability: Availability = "on-arrival"

@@ -17,9 +17,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import xlogy
 
+from nocta.core.progress import progress_bar
 from nocta.exact.graph import BeliefGraph, Level
 from nocta.exact.task import BoolArray, FiniteTask, FloatArray, IntArray
-from nocta.progress import progress_bar
 
 if TYPE_CHECKING:
     from tqdm import tqdm

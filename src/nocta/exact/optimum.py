@@ -13,11 +13,11 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
+from nocta.core.progress import progress_bar
 from nocta.exact.build import build_graph
 from nocta.exact.graph import BeliefGraph, Level, Loss
 from nocta.exact.policy import GraphPolicy
 from nocta.exact.task import FiniteTask, FloatArray
-from nocta.progress import progress_bar
 
 # Among actions worth the same, the cheapest is taken: a hair of extra cost decides.
 _TIE = 1e-9

@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from nocta.cohort.history import History
+from nocta.core.errors import DataError
+from nocta.core.history import History
+from nocta.core.predictor import Predictor
 from nocta.exact.belief import label_posterior
 from nocta.exact.task import FiniteTask
-from nocta.exceptions import DataError
-from nocta.predictors.base import Predictor
 
 
 class BayesPredictor(Predictor):

@@ -1,7 +1,7 @@
 """A neural controlled differential equation over visit slots, and a predictor made of it.
 
 Kidger et al. 2020, "Neural controlled differential equations for irregular time series"; the
-encoder of risk-averse active sensing (`nocta.policies.ras`). Needs the extra `nocta[cde]`.
+encoder of risk-averse active sensing (`nocta.methods.ras.method`). Needs the extra `nocta[cde]`.
 
 The state follows a path of what is known, `dz = f(z) dX`. A path that runs straight from one
 acquisition to the next would know the next one before it is made: the state in between would
@@ -24,7 +24,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from nocta.exceptions import MissingExtraError
+from nocta.core.errors import MissingExtraError
 from nocta.predictors.encoding import InputEncoder
 from nocta.predictors.neural import ClassWeight, NeuralPredictor
 from nocta.predictors.training import TrainingConfig

@@ -8,8 +8,8 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from nocta.cohort.history import History
-from nocta.predictors.base import Predictor
+from nocta.core.history import History
+from nocta.core.predictor import Predictor
 from nocta.predictors.mixed import MixedPredictor
 from nocta.predictors.mlp import MLPPredictor
 from nocta.predictors.neural import NeuralPredictor, arrays_under

@@ -10,8 +10,8 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from nocta.cohort.cohort import Cohort
-from nocta.cohort.history import History
+from nocta.core.cohort import Cohort
+from nocta.core.history import History
 
 A = TypeVar("A")
 _CLIP = 6.0

@@ -20,9 +20,9 @@ import torch
 from numpy.typing import NDArray
 from sklearn.model_selection import StratifiedGroupKFold
 
-from nocta.cohort.cohort import Cohort
-from nocta.exceptions import DataError
-from nocta.plans.sample import random_requests
+from nocta.core.cohort import Cohort
+from nocta.core.errors import DataError
+from nocta.core.random_plans import random_requests
 from nocta.predictors.cross_fitted import CrossFittedPredictor
 from nocta.predictors.encoding import EncodedCohort
 from nocta.predictors.mixed import MixedPredictor

@@ -16,7 +16,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from nocta.cohort.cohort import Cohort
+from nocta.core.cohort import Cohort
 from nocta.predictors.neural import ClassWeight, NeuralPredictor, Requests
 from nocta.predictors.recurrent import RecurrentPredictor
 from nocta.predictors.summary import SummaryPredictor

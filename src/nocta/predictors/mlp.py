@@ -13,8 +13,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from nocta.plans.tree import PlanTree
 from nocta.predictors.neural import ClassWeight, NeuralPredictor
+from nocta.predictors.plan_tree import PlanTree
 from nocta.predictors.training import TrainingConfig
 
 #: The paper has Adam at 1e-3; a peak of 1e-2 gets further in a quarter of the steps.

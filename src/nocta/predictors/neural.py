@@ -14,11 +14,11 @@ from sklearn.base import BaseEstimator
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from nocta.cohort.cohort import Cohort
-from nocta.cohort.history import History
-from nocta.exceptions import NotFittedError
-from nocta.plans.sample import random_requests
-from nocta.predictors.base import Predictor
+from nocta.core.cohort import Cohort
+from nocta.core.errors import NotFittedError
+from nocta.core.history import History
+from nocta.core.predictor import Predictor
+from nocta.core.random_plans import random_requests
 from nocta.predictors.encoding import EncodedCohort, InputEncoder
 from nocta.predictors.training import TrainingConfig, TrainingLog, train
 

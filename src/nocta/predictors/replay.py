@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from nocta.plans.sample import random_requests
+from nocta.core.random_plans import random_requests
 
 
 class ReplayedRequests:

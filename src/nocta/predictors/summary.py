@@ -19,9 +19,9 @@ from sklearn.linear_model import LogisticRegression
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from nocta.cohort.cohort import Cohort, even_rows
-from nocta.exceptions import ConfigError
-from nocta.plans.sample import random_requests
+from nocta.core.cohort import Cohort, even_rows
+from nocta.core.errors import ConfigError
+from nocta.core.random_plans import random_requests
 from nocta.predictors.encoding import EncodedCohort, InputEncoder
 from nocta.predictors.neural import ClassWeight, NeuralPredictor, Requests
 from nocta.predictors.training import TrainingLog

@@ -11,8 +11,8 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from nocta.exceptions import ConfigError
-from nocta.progress import progress_bar
+from nocta.core.errors import ConfigError
+from nocta.core.progress import progress_bar
 
 
 @dataclass(frozen=True)

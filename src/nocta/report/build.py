@@ -6,15 +6,22 @@ from importlib import resources
 from pathlib import Path
 from typing import Any
 
-from nocta.experiments.compare import Comparison
-from nocta.experiments.files import write_atomically
-from nocta.plots.frontier import METRIC_LABELS, with_bands
-from nocta.policies.registry import method_class
+from nocta.methods.registry import method_class
 from nocta.report import tables
-from nocta.report.figures import report_figures
+from nocta.report.figures import report_figures, save_figures
 from nocta.report.paired import paired_tests
+from nocta.report.plots.frontier import METRIC_LABELS, with_bands
 from nocta.report.tuning import tuning_table
 from nocta.report.view import ReportView
+from nocta.runs.compare import Comparison
+from nocta.runs.files import write_atomically
+
+
+def write_comparison(comparison: Comparison) -> None:
+    """Write figures and report.html beside the results of a comparison, if any job finished."""
+    if comparison.records:
+        save_figures(comparison, comparison.directory)
+        write_report(comparison, comparison.directory / "report.html")
 
 
 def write_report(comparison: Comparison, path: Path) -> None:
@@ -60,7 +67,7 @@ def _content(comparison: Comparison) -> dict[str, Any]:
         ],
         "currency": view.currency,
         "few_bands": with_bands(view.methods) != view.methods,
-        "paper": comparison.paper,
+        "paper": view.paper,
         "has_optimum": comparison.optimum is not None,
         "headline": headline(view),
         "figures": report_figures(view),

@@ -7,12 +7,12 @@ import io
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from nocta.experiments.compare import Comparison
-from nocta.plots.dynamics import Bottom, dynamics_figure
-from nocta.plots.frontier import frontier_figure
-from nocta.plots.quality import calibration_figure, quality_over_time_figure
-from nocta.plots.style import PAGE, house_style, save_figure
+from nocta.report.plots.dynamics import Bottom, dynamics_figure
+from nocta.report.plots.frontier import frontier_figure
+from nocta.report.plots.quality import calibration_figure, quality_over_time_figure
+from nocta.report.plots.style import PAGE, house_style, save_figure
 from nocta.report.view import ReportView
+from nocta.runs.compare import Comparison
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

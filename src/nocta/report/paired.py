@@ -13,12 +13,12 @@ from typing import Any
 
 import numpy as np
 
+from nocta.core.metrics import LOWER_IS_BETTER
 from nocta.evaluation.frontier import paired_difference
-from nocta.evaluation.metrics import LOWER_IS_BETTER
-from nocta.experiments.summary import cost_range, quality_per_seed
-from nocta.plots.frontier import METRIC_LABELS
+from nocta.report.plots.frontier import METRIC_LABELS
 from nocta.report.tables import label, number, with_error
 from nocta.report.view import ReportView
+from nocta.runs.summary import cost_range, quality_per_seed
 
 
 def paired_p_value(gaps: Sequence[float], overlap: float = 0.0) -> float:

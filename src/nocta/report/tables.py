@@ -9,13 +9,13 @@ from dataclasses import dataclass
 from decimal import ROUND_HALF_UP, Decimal
 from typing import Any
 
-from nocta.evaluation.metrics import LOWER_IS_BETTER
-from nocta.experiments.compare import Comparison
-from nocta.experiments.method_options import typed
-from nocta.experiments.summary import QUALITIES, mean_and_error, mean_points
-from nocta.plots.frontier import METRIC_LABELS
-from nocta.plots.style import method_style
+from nocta.core.metrics import LOWER_IS_BETTER
+from nocta.report.plots.frontier import METRIC_LABELS
+from nocta.report.plots.style import method_style
 from nocta.report.view import ReportView
+from nocta.runs.compare import Comparison
+from nocta.runs.method_options import typed
+from nocta.runs.summary import QUALITIES, mean_and_error, mean_points
 
 MINUS = "\N{MINUS SIGN}"
 

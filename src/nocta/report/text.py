@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from nocta.experiments.compare import Comparison
 from nocta.report.tables import points_table
 from nocta.report.view import ReportView
+from nocta.runs.compare import Comparison
 
 if TYPE_CHECKING:
     from rich.table import Table

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from nocta.plots.frontier import METRIC_LABELS
+from nocta.report.plots.frontier import METRIC_LABELS
 from nocta.report.tables import label, number
 from nocta.report.view import ReportView
 

@@ -14,13 +14,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from nocta.currency import money
-from nocta.evaluation.metrics import N_CALIBRATION_BINS
-from nocta.experiments.compare import Comparison
-from nocta.experiments.paper import published_points
-from nocta.experiments.summary import cost_range, mean_and_error, wide_methods
-from nocta.plots.dynamics import Dynamics, TimeAxis, Together
-from nocta.plots.style import legend_order
+from nocta.core.currency import money
+from nocta.core.metrics import N_CALIBRATION_BINS
+from nocta.report.plots.dynamics import Dynamics, TimeAxis, Together
+from nocta.report.plots.style import legend_order
+from nocta.report.published import PaperTable, published_for, published_points
+from nocta.runs.compare import Comparison
+from nocta.runs.summary import cost_range, mean_and_error, wide_methods
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -161,10 +161,15 @@ class ReportView:
         rows["high"] = [_number(high) for _, high in found]
         return rows
 
+    @property
+    def paper(self) -> PaperTable | None:
+        """The paper's own results on these data."""
+        return published_for(self.comparison)
+
     def paper_rows(self, metric: str) -> pd.DataFrame | None:
         """The paper's rows of the methods compared here, and of NOCTA in any case."""
         wanted = {*self.methods, "nocta-contrastive", "nocta-amortized"}
-        return published_points(self.comparison.paper, metric, wanted)
+        return published_points(self.paper, metric, wanted)
 
     def optimum_points(self, metric: str) -> NDArray[np.float64] | None:
         """`(k, 2)` cost and accuracy of the exact optimum."""

@@ -1,0 +1,260 @@
+"""What can be acquired, when, and what it costs.
+
+A `Catalog` is the price list of one study: features (each one or more columns of
+the table), their costs per visit, the fees shared by a group of features or by a
+visit, and the context that comes free. All costs of the project are computed here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from nocta.core.errors import CostError, DataError, did_you_mean
+
+
+@dataclass(frozen=True)
+class Feature:
+    """One thing that can be acquired: a test, a scan, a question, a sensor reading.
+
+    Args:
+        name: How the feature is called in plans and reports.
+        columns: The table columns it reveals; a scan may reveal several at once.
+        cost: What one acquisition costs, or one cost per visit slot (`c^m`, `c^{m,t}`).
+        group: Features of one group share a fee per visit, as a blood draw does.
+        at: The visit slots at which it can be acquired; `None` means at every one.
+    """
+
+    name: str
+    columns: tuple[str, ...]
+    cost: float | tuple[float, ...] = 1.0
+    group: str | None = None
+    at: tuple[int, ...] | None = None
+
+
+@dataclass(frozen=True)
+class Catalog:
+    """Features, prices and fees over a fixed number of visit slots.
+
+    Args:
+        features: What can be acquired, in a fixed order (the feature axis, length `M`).
+        n_times: Number of visit slots (`L`).
+        context: Names of the free columns known from the start.
+        group_fees: Fee charged once per visit when anything of the group is acquired.
+        visit_fee: Fee charged once per visit at which anything is acquired.
+        currency: Unit in which costs are shown, for example `"$"`.
+
+    Example:
+        >>> catalog = Catalog(
+        ...     features=(
+        ...         Feature("alt", ("alt",), 3.0, group="blood"),
+        ...         Feature("ast", ("ast",), 4.0, group="blood"),
+        ...     ),
+        ...     n_times=2,
+        ...     group_fees={"blood": 2.0},
+        ... )
+        >>> plan = np.array([[True, True], [False, True]])  # both now, `ast` again next visit
+        >>> float(catalog.cost_of(plan))
+        15.0
+    """
+
+    features: tuple[Feature, ...]
+    n_times: int
+    context: tuple[str, ...] = ()
+    group_fees: Mapping[str, float] = field(default_factory=dict)
+    visit_fee: float = 0.0
+    currency: str = ""
+
+    def __post_init__(self) -> None:
+        problems = [*self._problems()]
+        if problems:
+            raise (
+                CostError("\n".join(problems))
+                if all("cost" in p or "fee" in p for p in problems)
+                else DataError("\n".join(problems))
+            )
+
+    def _problems(self) -> list[str]:
+        found = []
+        names = [f.name for f in self.features]
+        columns = [c for f in self.features for c in f.columns]
+        if not names:
+            found.append("The catalog has no feature: there is nothing to acquire.")
+        found += [
+            f"Feature '{n}' is listed twice."
+            for n in sorted({n for n in names if names.count(n) > 1})
+        ]
+        found += [
+            f"Column '{c}' belongs to two features; give it to one."
+            for c in sorted({c for c in columns if columns.count(c) > 1})
+        ]
+        for f in self.features:
+            found += self._feature_problems(f)
+        fees = {
+            **{f"group '{g}'": fee for g, fee in self.group_fees.items()},
+            "visit": self.visit_fee,
+        }
+        for where, fee in fees.items():
+            if not np.isfinite(fee) or fee < 0:
+                found.append(f"The {where} fee is {fee}; a fee is a number of at least 0.")
+        used = {f.group for f in self.features}
+        for g in self.group_fees:
+            if g not in used:
+                hint = did_you_mean(g, [u for u in used if u])
+                found.append(f"Group '{g}' has a fee but no feature belongs to it.{hint}")
+        return found
+
+    def _feature_problems(self, f: Feature) -> list[str]:
+        found = []
+        costs = np.atleast_1d(np.asarray(f.cost, dtype=float))
+        if costs.size not in (1, self.n_times):
+            found.append(
+                f"Feature '{f.name}' has {costs.size} costs for {self.n_times} visits; "
+                "give one cost or one per visit."
+            )
+        if not np.isfinite(costs).all() or (costs < 0).any():
+            found.append(f"Feature '{f.name}' has cost {f.cost}; a cost is a number of at least 0.")
+        outside = [t for t in f.at or () if not 0 <= t < self.n_times]
+        if outside:
+            found.append(
+                f"Feature '{f.name}' is open at visit {outside[0]}, but visits run from 0 to "
+                f"{self.n_times - 1}."
+            )
+        if not f.columns:
+            found.append(f"Feature '{f.name}' has no column.")
+        return found
+
+    # -- sizes and names ---------------------------------------------------------
+
+    @property
+    def n_features(self) -> int:
+        """Number of things that can be acquired at a visit (`M`)."""
+        return len(self.features)
+
+    @cached_property
+    def names(self) -> tuple[str, ...]:
+        return tuple(f.name for f in self.features)
+
+    @cached_property
+    def columns(self) -> tuple[str, ...]:
+        """The value columns in the order of the cohort's last axis (length `D`)."""
+        return tuple(c for f in self.features for c in f.columns)
+
+    @cached_property
+    def owner(self) -> NDArray[np.int64]:
+        """For every column the index of the feature that reveals it, `(D,)`."""
+        return np.array([m for m, f in enumerate(self.features) for _ in f.columns], dtype=np.int64)
+
+    def feature_index(self, name: str) -> int:
+        """Position of a feature by its name."""
+        if name not in self.names:
+            raise DataError(f"There is no feature '{name}'.{did_you_mean(name, self.names)}")
+        return self.names.index(name)
+
+    # -- prices -------------------------------------------------------------------
+
+    @cached_property
+    def costs(self) -> NDArray[np.float64]:
+        """Price of each slot without fees, `(n_times, n_features)`."""
+        return np.stack(
+            [np.broadcast_to(np.asarray(f.cost, float), self.n_times) for f in self.features],
+            axis=1,
+        )
+
+    @cached_property
+    def open_slots(self) -> NDArray[np.bool_]:
+        """Which feature can be acquired at which visit, `(n_times, n_features)`."""
+        out = np.ones((self.n_times, self.n_features), dtype=bool)
+        for m, f in enumerate(self.features):
+            if f.at is not None:
+                out[:, m] = np.isin(np.arange(self.n_times), f.at)
+        return out
+
+    @cached_property
+    def group_members(self) -> NDArray[np.bool_]:
+        """Which features share which paid group, `(n_groups, n_features)`."""
+        rows = [[f.group == g for f in self.features] for g in self.group_fees]
+        return np.array(rows, dtype=bool).reshape(len(self.group_fees), self.n_features)
+
+    @cached_property
+    def group_fee_values(self) -> NDArray[np.float64]:
+        return np.array(list(self.group_fees.values()), dtype=float)
+
+    def cost_per_visit(self, plans: ArrayLike) -> NDArray[np.float64]:
+        """Cost of each visit of each plan, fees included: `(..., L, M)` booleans to `(..., L)`."""
+        plans = np.asarray(plans, dtype=bool)
+        total = np.einsum("...lm,lm->...l", plans.astype(float), self.costs)
+        for members, fee in zip(self.group_members, self.group_fee_values, strict=True):
+            total = total + fee * plans[..., members].any(axis=-1)
+        if self.visit_fee:
+            total = total + self.visit_fee * plans.any(axis=-1)
+        return np.asarray(total)
+
+    def cost_of(self, plans: ArrayLike) -> NDArray[np.float64]:
+        """Cost of whole plans, fees included: `(..., L, M)` booleans to `(...)`."""
+        return np.asarray(self.cost_per_visit(plans).sum(axis=-1))
+
+    @cached_property
+    def cost_of_everything(self) -> float:
+        """What it costs to acquire everything that is open."""
+        return float(self.cost_of(self.open_slots))
+
+    def expand(self, mask: NDArray[np.bool_]) -> NDArray[np.bool_]:
+        """From features to the columns they reveal: `(..., M)` to `(..., D)`."""
+        return np.asarray(mask[..., self.owner])
+
+    # -- round trip -----------------------------------------------------------------
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data for `manifest.json`."""
+        return {
+            "n_times": self.n_times,
+            "context": list(self.context),
+            "group_fees": dict(self.group_fees),
+            "visit_fee": self.visit_fee,
+            "currency": self.currency,
+            "features": [
+                {
+                    "name": f.name,
+                    "columns": list(f.columns),
+                    "cost": f.cost if isinstance(f.cost, int | float) else list(f.cost),
+                    "group": f.group,
+                    "at": None if f.at is None else list(f.at),
+                }
+                for f in self.features
+            ],
+        }
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Catalog:
+        """Inverse of `to_dict`."""
+        features = tuple(
+            Feature(
+                name=f["name"],
+                columns=tuple(f["columns"]),
+                cost=tuple(f["cost"]) if isinstance(f["cost"], list) else f["cost"],
+                group=f["group"],
+                at=None if f["at"] is None else tuple(f["at"]),
+            )
+            for f in data["features"]
+        )
+        return cls(
+            features=features,
+            n_times=data["n_times"],
+            context=tuple(data["context"]),
+            group_fees=dict(data["group_fees"]),
+            visit_fee=data["visit_fee"],
+            currency=data.get("currency", ""),
+        )
+
+    def with_costs(self, costs: Mapping[str, float]) -> Catalog:
+        """The same catalog with other prices for some features."""
+        for name in costs:
+            self.feature_index(name)
+        changed = tuple(replace(f, cost=costs.get(f.name, f.cost)) for f in self.features)
+        return replace(self, features=changed)

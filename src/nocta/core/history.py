@@ -1,0 +1,76 @@
+"""What has been acquired so far: the only thing a predictor or a policy ever sees."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nocta.core.catalog import Catalog
+from nocta.core.cohort import Cohort
+
+
+@dataclass(frozen=True)
+class History:
+    """Partial observations of `n` subjects (`x_o` and `o`).
+
+    Args:
+        values: `(n, L, D)` float32; NaN wherever nothing was acquired.
+        acquired: `(n, L, M)`; a value was asked for and revealed.
+        unavailable: `(n, L, M)`; it was asked for and turned out never to have been recorded.
+        context: `(n, P)` float32; free, known from the start.
+    """
+
+    values: NDArray[np.float32]
+    acquired: NDArray[np.bool_]
+    unavailable: NDArray[np.bool_]
+    context: NDArray[np.float32]
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    @property
+    def requested(self) -> NDArray[np.bool_]:
+        """Everything asked for, whether or not it was there, `(n, L, M)`."""
+        return np.asarray(self.acquired | self.unavailable)
+
+    @classmethod
+    def empty(cls, catalog: Catalog, context: NDArray[np.float32]) -> History:
+        """Nothing acquired yet, for as many subjects as `context` has rows."""
+        n, length, depth = len(context), catalog.n_times, len(catalog.columns)
+        return cls(
+            values=np.full((n, length, depth), np.nan, dtype=np.float32),
+            acquired=np.zeros((n, length, catalog.n_features), dtype=bool),
+            unavailable=np.zeros((n, length, catalog.n_features), dtype=bool),
+            context=context,
+        )
+
+    @classmethod
+    def of(cls, cohort: Cohort, requested: NDArray[np.bool_]) -> History:
+        """What would be known after asking for `requested`, `(n, L, M)` or `(L, M)` booleans."""
+        requested = np.broadcast_to(requested, cohort.recorded.shape) & cohort.catalog.open_slots
+        acquired = requested & cohort.recorded
+        shown = cohort.catalog.expand(acquired)
+        return cls(
+            values=np.where(shown, cohort.values, np.float32(np.nan)),
+            acquired=acquired,
+            unavailable=requested & ~cohort.recorded,
+            context=cohort.context,
+        )
+
+    def subset(self, index: NDArray[Any]) -> History:
+        """The subjects at these positions."""
+        return History(
+            self.values[index], self.acquired[index], self.unavailable[index], self.context[index]
+        )
+
+    def up_to(self, time: int) -> History:
+        """What was known at slot `time`: everything later is forgotten."""
+        values = self.values.copy()
+        acquired, unavailable = self.acquired.copy(), self.unavailable.copy()
+        values[:, time + 1 :] = np.nan
+        acquired[:, time + 1 :] = False
+        unavailable[:, time + 1 :] = False
+        return History(values, acquired, unavailable, self.context)

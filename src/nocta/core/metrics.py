@@ -1,0 +1,227 @@
+"""How good the predictions of a roll-out are: one place, one decision on averaging.
+
+Every metric is *pooled* over the labelled (subject, time) pairs, so a subject with more labels
+counts for more. Ranking metrics (`ap`, `roc_auc`) are computed one class against the rest and
+averaged with equal weight over the classes that occur (macro); with two classes only the
+positive one, index 1, counts. Whatever cannot be computed is NaN, silently.
+
+Functions take `(p,)` labels and `(p, C)` probabilities of already pooled pairs, which is what
+a bootstrap over subjects wants; `summarize` takes a whole `Rollout`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.calibration import calibration_curve
+from sklearn.metrics import (
+    accuracy_score,
+    average_precision_score,
+    brier_score_loss,
+    log_loss,
+    roc_auc_score,
+)
+
+from nocta.core.errors import ConfigError, did_you_mean
+from nocta.core.losses import normalised, pair_losses
+from nocta.core.rollout import Rollout
+
+Labels = NDArray[np.int64]
+Probabilities = NDArray[np.floating[Any]]
+
+N_CALIBRATION_BINS = 10
+#: Share of the subjects that make up the tail.
+TAIL_SHARE = 0.1
+
+
+def accuracy(labels: Labels, probabilities: Probabilities) -> float:
+    """Share of pairs whose most probable class is the true one."""
+    if not len(labels):
+        return float("nan")
+    return float(accuracy_score(labels, probabilities.argmax(axis=1)))
+
+
+def average_precision(labels: Labels, probabilities: Probabilities) -> float:
+    """Area under the precision-recall curve, macro over classes.
+
+    Example:
+        >>> probabilities = np.array([[0.9, 0.1], [0.2, 0.8], [0.4, 0.6]])
+        >>> round(average_precision(np.array([0, 1, 0]), probabilities), 3)
+        1.0
+        >>> average_precision(np.array([0, 0, 0]), probabilities)  # no positive: not defined
+        nan
+    """
+    return _one_against_rest(average_precision_score, labels, probabilities)
+
+
+def roc_auc(labels: Labels, probabilities: Probabilities) -> float:
+    """Area under the receiver operating characteristic, macro over classes."""
+    return _one_against_rest(roc_auc_score, labels, probabilities)
+
+
+def cross_entropy(labels: Labels, probabilities: Probabilities) -> float:
+    """Mean of minus the log probability of the true class, in nats."""
+    if not len(labels):
+        return float("nan")
+    normal = normalised(probabilities)
+    return float(log_loss(labels, normal, labels=np.arange(normal.shape[1])))
+
+
+def brier(labels: Labels, probabilities: Probabilities) -> float:
+    """Mean squared error of the probabilities: summed over classes, or of the positive class."""
+    if not len(labels):
+        return float("nan")
+    normal = normalised(probabilities)
+    return float(brier_score_loss(labels, normal, labels=np.arange(normal.shape[1])))
+
+
+@dataclass(frozen=True)
+class Reliability:
+    """Stated against observed frequency over bins of equal width; empty bins are left out.
+
+    Args:
+        stated: `(b,)` mean stated probability of each bin.
+        observed: `(b,)` how often it came true.
+        counts: `(b,)` pairs in the bin.
+    """
+
+    stated: NDArray[np.float64]
+    observed: NDArray[np.float64]
+    counts: NDArray[np.int64]
+
+
+def reliability(labels: Labels, probabilities: Probabilities) -> Reliability:
+    """The calibration curve over ten bins of equal width.
+
+    With two classes: the probability of the positive class against its frequency. With more:
+    the confidence in the predicted class against the accuracy.
+    """
+    if probabilities.shape[1] == 2:
+        stated, came_true = probabilities[:, 1], labels == 1
+    else:
+        stated, came_true = probabilities.max(axis=1), labels == probabilities.argmax(axis=1)
+    stated = np.clip(stated.astype(float), 0.0, 1.0)
+    true, predicted = calibration_curve(
+        came_true, stated, pos_label=True, n_bins=N_CALIBRATION_BINS, strategy="uniform"
+    )
+    edges = np.linspace(0.0, 1.0, N_CALIBRATION_BINS + 1)[1:-1]
+    counts = np.bincount(np.searchsorted(edges, stated), minlength=N_CALIBRATION_BINS)
+    return Reliability(predicted, true, counts[counts > 0])
+
+
+def calibration_error(labels: Labels, probabilities: Probabilities) -> float:
+    """Expected calibration error: mean distance of the `reliability` curve from the diagonal."""
+    if not len(labels):
+        return float("nan")
+    curve = reliability(labels, probabilities)
+    return float(np.average(np.abs(curve.observed - curve.stated), weights=curve.counts))
+
+
+#: Metrics of pooled pairs, by the name they have in `results.csv`.
+METRICS: dict[str, Callable[[Labels, Probabilities], float]] = {
+    "accuracy": accuracy,
+    "ap": average_precision,
+    "roc_auc": roc_auc,
+    "cross_entropy": cross_entropy,
+    "brier": brier,
+    "calibration_error": calibration_error,
+}
+#: Those and the one that is a metric of subjects, not of pairs.
+ALL_METRICS = (*METRICS, "tail_loss")
+#: Of all metrics, those where less is better.
+LOWER_IS_BETTER = frozenset({"cross_entropy", "brier", "calibration_error", "tail_loss"})
+
+
+def check_metric(name: str) -> str:
+    """The name of a metric that can rank operating points, or an error that lists them."""
+    if name not in ALL_METRICS:
+        hint = did_you_mean(name, ALL_METRICS)
+        raise ConfigError(f"There is no metric '{name}'.{hint} Known: {', '.join(ALL_METRICS)}.")
+    return name
+
+
+def tail_loss(losses: NDArray[np.float64]) -> float:
+    """Mean loss of the worst tenth of the subjects (at least one), from `(n, L)` pair losses.
+
+    The loss of a subject is the mean over its labelled times; subjects without a label are left
+    out.
+    """
+    losses = losses[~np.isnan(losses).all(axis=1)]
+    if not len(losses):
+        return float("nan")
+    per_subject = np.sort(np.nanmean(losses, axis=1))
+    n_worst = max(1, int(np.ceil(TAIL_SHARE * len(per_subject))))
+    return float(per_subject[-n_worst:].mean())
+
+
+def evaluate_pairs(
+    labels: Labels, probabilities: Probabilities, names: Collection[str] = ALL_METRICS
+) -> dict[str, float]:
+    """Metrics of `(n, L)` labels (-1: none) and `(n, L, C)` probabilities, pooled."""
+    labelled = labels >= 0
+    truth, predicted = labels[labelled], probabilities[labelled]
+    out = {name: METRICS[name](truth, predicted) for name in METRICS if name in names}
+    if "tail_loss" in names:
+        out["tail_loss"] = tail_loss(pair_losses(labels, probabilities))
+    return out
+
+
+def summarize(rollout: Rollout, per_time: bool = True) -> dict[str, Any]:
+    """Everything worth reporting about a roll-out, as plain numbers and lists.
+
+    Args:
+        rollout: What happened.
+        per_time: Also evaluate every slot by itself, which takes most of the time.
+
+    Returns:
+        `cost` (mean charge per subject); `accuracy`, `ap`, `roc_auc`, `cross_entropy`, `brier`,
+        `calibration_error`, `tail_loss` pooled over all labelled pairs; `n_subjects`,
+        `n_labels`; `mean_stop_time` (last slot at which anything was asked for, over those who
+        asked at all); `stop_histogram`, how many never asked, asked last at slot 0, 1, ...; and
+        `per_time`, the same metrics as one list per name over the slots.
+    """
+    labels, probabilities = rollout.labels, rollout.probabilities
+    asked = rollout.stop_time[rollout.stop_time >= 0]
+    out = {
+        "cost": rollout.cost,
+        **evaluate_pairs(labels, probabilities),
+        "n_subjects": len(rollout),
+        "n_labels": int((labels >= 0).sum()),
+        "mean_stop_time": float(asked.mean()) if asked.size else float("nan"),
+        "stop_histogram": np.bincount(
+            rollout.stop_time + 1, minlength=labels.shape[1] + 1
+        ).tolist(),
+    }
+    if per_time:
+        out["per_time"] = _per_time(rollout)
+    return out
+
+
+def _per_time(rollout: Rollout) -> dict[str, list[Any]]:
+    labels, probabilities = rollout.labels, rollout.probabilities
+    slots = [
+        evaluate_pairs(labels[:, t : t + 1], probabilities[:, t : t + 1])
+        for t in range(labels.shape[1])
+    ]
+    return {
+        "cost": rollout.cost_per_visit.mean(axis=0).tolist(),
+        **{name: [slot[name] for slot in slots] for name in ALL_METRICS},
+        "n_labels": (labels >= 0).sum(axis=0).tolist(),
+    }
+
+
+def _one_against_rest(
+    score: Callable[[Any, Any], float], labels: Labels, probabilities: Probabilities
+) -> float:
+    """Mean of `score` over the classes that have both members and non-members here."""
+    n_classes = probabilities.shape[1]
+    counts = np.bincount(labels, minlength=n_classes)
+    counted = range(1, 2) if n_classes == 2 else range(n_classes)
+    scores = [
+        score(labels == c, probabilities[:, c]) for c in counted if 0 < counts[c] < len(labels)
+    ]
+    return float(np.mean(scores)) if scores else float("nan")

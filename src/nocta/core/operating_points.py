@@ -1,0 +1,139 @@
+"""Operating points: knob values whose costs on validation spread along the cost-quality curve."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nocta.core.cohort import Cohort
+from nocta.core.errors import ConfigError
+
+#: Operating points are spread over this share of the cost of acquiring everything.
+COST_SHARE = (0.05, 0.90)
+#: How often a range of knob values may be stretched on either side.
+_MOST_STRETCHES = 3
+
+
+def cost_of_everything(cohort: Cohort) -> float:
+    """Mean charge per subject when everything is asked for (what is missing is not charged)."""
+    return float(cohort.catalog.cost_of(cohort.recorded).mean())
+
+
+def cost_targets(cohort: Cohort, n_points: int) -> NDArray[np.float64]:
+    """Evenly spread mean costs, from 5 % to 90 % of acquiring everything, `(n_points,)`."""
+    if n_points < 1:
+        raise ConfigError(f"n_points is {n_points}; ask for at least one operating point.")
+    low, high = COST_SHARE
+    return np.linspace(low, high, n_points) * cost_of_everything(cohort)
+
+
+def nearest_to_targets(
+    costs: NDArray[np.float64], targets: NDArray[np.float64]
+) -> NDArray[np.int64]:
+    """For each target the position of the closest cost, each position once, cheapest first.
+
+    Example:
+        >>> nearest_to_targets(np.array([0.0, 1.0, 9.0]), np.array([0.9, 1.2, 8.0]))
+        array([1, 2])
+    """
+    nearest = np.abs(np.asarray(costs)[None, :] - np.asarray(targets)[:, None]).argmin(axis=1)
+    unique = np.unique(nearest)
+    return np.asarray(unique[np.argsort(np.asarray(costs)[unique], kind="stable")])
+
+
+def spread_knob(
+    cost_at: Callable[[float], float],
+    knob_range: tuple[float, float],
+    targets: NDArray[np.float64],
+    *,
+    n_evaluations: int = 24,
+    tolerance: float = 0.02,
+    n_coarse: int = 7,
+    known: Mapping[float, float] | None = None,
+    stretch: float | None = None,
+) -> list[float]:
+    """Values of a positive knob whose costs lie closest to `targets`, cheapest first.
+
+    The knob is searched on a logarithmic scale: a coarse grid first, then always the target
+    that is served worst, by interpolation between its two neighbours. Cost should rise or
+    fall with the knob; where it does not quite, the nearest value seen is taken.
+
+    Args:
+        cost_at: Mean cost on validation at a knob value (often a whole roll-out).
+        knob_range: Smallest and largest value to try, both positive.
+        targets: Costs to aim at.
+        n_evaluations: How often `cost_at` may be called.
+        tolerance: Good enough, as a share of the largest target.
+        n_coarse: Size of the coarse grid.
+        known: Costs of knob values that were evaluated before; they count as evaluations.
+        stretch: Where targets lie beyond all costs seen, look beyond the range too, by this factor
+            at a time: above 1 where a larger knob costs more, below 1 where it costs less. By
+            default the range is never left.
+
+    Example:
+        >>> knobs = spread_knob(lambda w: 10 / (1 + w), (0.01, 100.0), np.array([2.0, 5.0, 8.0]))
+        >>> [round(10 / (1 + w), 1) for w in knobs]
+        [2.0, 5.0, 8.0]
+    """
+    low, high = knob_range
+    if not 0 < low < high:
+        raise ConfigError(f"knob_range is {knob_range}; give two positive numbers, low first.")
+    seen = dict(known or {})
+    for x in np.linspace(np.log(low), np.log(high), max(3, min(n_coarse, n_evaluations))):
+        seen[float(np.exp(x))] = float(cost_at(float(np.exp(x))))
+    logs, costs = [float(np.log(value)) for value in seen], list(seen.values())
+    close_enough = tolerance * float(np.max(targets))
+    room = _MOST_STRETCHES * abs(float(np.log(stretch or 1.0))) + 1e-9
+    low_end, high_end = float(np.log(low)) - room, float(np.log(high)) + room
+    while len(logs) < n_evaluations:
+        proposal = _next_knob(np.array(logs), np.array(costs), targets, close_enough)
+        if proposal is None and stretch is not None:
+            proposal = _beyond(logs, costs, targets, close_enough, float(np.log(stretch)))
+            if proposal is not None and not low_end <= proposal <= high_end:
+                proposal = None
+        if proposal is None:
+            break
+        logs.append(proposal)
+        costs.append(float(cost_at(float(np.exp(proposal)))))
+    return [float(np.exp(logs[i])) for i in nearest_to_targets(np.array(costs), targets)]
+
+
+def _beyond(
+    logs: list[float],
+    costs: list[float],
+    targets: NDArray[np.float64],
+    close_enough: float,
+    step: float,
+) -> float | None:
+    """One step beyond the knobs seen, towards the target farthest outside the costs seen."""
+    dearer, cheaper = float(np.max(targets)) - max(costs), min(costs) - float(np.min(targets))
+    if max(dearer, cheaper) <= close_enough:
+        return None
+    towards = step if dearer >= cheaper else -step
+    return (max(logs) if towards > 0 else min(logs)) + towards
+
+
+def _next_knob(
+    logs: NDArray[np.float64],
+    costs: NDArray[np.float64],
+    targets: NDArray[np.float64],
+    close_enough: float,
+) -> float | None:
+    """Where to look next: inside the narrowest bracket of the worst served target."""
+    order = np.argsort(logs)
+    logs, costs = logs[order], costs[order]
+    misses = np.abs(costs[None, :] - targets[:, None]).min(axis=1)
+    for i in np.argsort(-misses):
+        if misses[i] <= close_enough:
+            return None
+        above = costs >= targets[i]
+        crossings = np.flatnonzero(above[1:] != above[:-1])
+        for j in crossings:
+            if logs[j + 1] - logs[j] < 1e-4:
+                continue  # a jump: no knob value gives this cost
+            share = (targets[i] - costs[j]) / (costs[j + 1] - costs[j])
+            # Between a fifth and four fifths, so that a bracket always shrinks.
+            return float(logs[j] + np.clip(share, 0.2, 0.8) * (logs[j + 1] - logs[j]))
+    return None

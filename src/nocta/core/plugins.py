@@ -1,0 +1,65 @@
+"""What packages installed beside ours add, found through their entry points.
+
+A package declares, for instance in its `pyproject.toml`:
+
+    [project.entry-points."nocta.methods"]
+    coin-flip = "their_package:CoinFlip"
+
+Entry points belong to the installed package, so worker processes and the workers of a Dask cluster
+find the same ones, as long as the package is installed there.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from importlib.metadata import EntryPoint, entry_points
+from typing import Any, Literal
+
+from nocta.core.errors import ConfigError
+
+Group = Literal["nocta.methods", "nocta.predictors", "nocta.estimators", "nocta.datasets"]
+
+
+@cache
+def plugins(group: Group) -> dict[str, EntryPoint]:
+    """Entry points of a group by name, in alphabetical order; nothing is imported.
+
+    Raises:
+        ConfigError: Two packages use the same name.
+    """
+    found: dict[str, EntryPoint] = {}
+    for point in sorted(entry_points(group=group), key=lambda p: (p.name, p.value)):
+        other = found.setdefault(point.name, point)
+        if other.value != point.value:
+            raise ConfigError(
+                f"Two installed packages provide '{point.name}' for '{group}': {other.value} and "
+                f"{point.value}. Uninstall one of them."
+            )
+    return found
+
+
+def load_plugin(group: Group, name: str, expected: type) -> Any:
+    """Import what an entry point names: a class derived from `expected`, or an instance of it.
+
+    Args:
+        group: The kind of plugin.
+        name: One of `plugins(group)`.
+        expected: The contract it must implement.
+
+    Raises:
+        ConfigError: It cannot be imported, or is something else.
+    """
+    point = plugins(group)[name]
+    try:
+        found = point.load()
+    except Exception as error:
+        raise ConfigError(
+            f"'{name}' of '{group}' ({point.value}) cannot be imported: "
+            f"{type(error).__name__}: {error}"
+        ) from error
+    if isinstance(found, expected) or (isinstance(found, type) and issubclass(found, expected)):
+        return found
+    raise ConfigError(
+        f"'{name}' of '{group}' ({point.value}) is {found!r}; expected a "
+        f"{expected.__module__}.{expected.__name__}."
+    )

@@ -1,0 +1,144 @@
+"""The policy contract: from an `Observation` to the next `Decision`.
+
+A policy never holds true values. The environment (`nocta.core.rollout`) shows it what
+was acquired, executes its decision, and asks again until the policy stops or time is over.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nocta.core.catalog import Catalog
+from nocta.core.history import History
+from nocta.core.predictor import Predictor
+
+
+@dataclass(frozen=True)
+class Observation:
+    """All that is known about `n` subjects when a decision is due.
+
+    Args:
+        history: What was acquired so far, as far as results are back.
+        time: `(n,)` current slot of each subject; -1 before the first visit (`t`).
+        remaining: `(n,)` what is left of the hard budget; infinite without one.
+        catalog: What can be acquired and what it costs.
+        rows: `(n,)` position of each subject in the running roll-out, so that a policy with a
+            memory (a committed plan, a random stream) finds its own notes again.
+        available: `(n, L, M)` which slots were recorded, under `availability="known"` only.
+        visiting: `(n,)` who may still add to the visit of the current slot; nobody by default.
+            Only a policy that acts within visits meets anybody (`Policy.acts_within_visit`).
+        pending: `(n, L, M)` what was ordered at that visit and is not back yet; nothing by default.
+    """
+
+    history: History
+    time: NDArray[np.int64]
+    remaining: NDArray[np.float64]
+    catalog: Catalog
+    rows: NDArray[np.int64]
+    available: NDArray[np.bool_] | None = None
+    visiting: NDArray[np.bool_] | None = None
+    pending: NDArray[np.bool_] | None = None
+
+    def __len__(self) -> int:
+        return len(self.time)
+
+    @property
+    def open_slots(self) -> NDArray[np.bool_]:
+        """Which slots can still be acquired, `(n, L, M)` (`V_{>t}`)."""
+        closed = self.time if self.visiting is None else self.time - self.visiting
+        later = np.arange(self.catalog.n_times)[None, :, None] > closed[:, None, None]
+        out = later & self.catalog.open_slots & ~self.requested
+        if self.available is not None:
+            out = out & self.available
+        return np.asarray(out)
+
+    @property
+    def requested(self) -> NDArray[np.bool_]:
+        """Everything asked for, back or not, `(n, L, M)`."""
+        asked = self.history.requested
+        return asked if self.pending is None else np.asarray(asked | self.pending)
+
+    @property
+    def committed(self) -> NDArray[np.bool_]:
+        """What the bill is made of as far as is known: pending results count, `(n, L, M)`."""
+        acquired = self.history.acquired
+        return acquired if self.pending is None else np.asarray(acquired | self.pending)
+
+    @property
+    def waiting(self) -> NDArray[np.bool_]:
+        """For whom results are pending, `(n,)`."""
+        if self.pending is None:
+            return np.zeros(len(self), dtype=bool)
+        return np.asarray(self.pending.any(axis=(1, 2)))
+
+    def subset(self, index: NDArray[np.int64] | NDArray[np.bool_]) -> Observation:
+        """The observation of some of the subjects."""
+        return Observation(
+            history=self.history.subset(index),
+            time=self.time[index],
+            remaining=self.remaining[index],
+            catalog=self.catalog,
+            rows=self.rows[index],
+            available=None if self.available is None else self.available[index],
+            visiting=None if self.visiting is None else self.visiting[index],
+            pending=None if self.pending is None else self.pending[index],
+        )
+
+
+@dataclass(frozen=True)
+class Decision:
+    """The next acquisition of each of `n` subjects, or to stop.
+
+    A policy that acts within visits may name the current slot again to add to that visit. With
+    no features, that ends the visit: results that were pending come back, and it is asked again.
+
+    Args:
+        time: `(n,)` the slot to go to; `STOP` to acquire nothing more.
+        features: `(n, M)` what to acquire there; ignored where stopping.
+    """
+
+    STOP = -1
+
+    time: NDArray[np.int64]
+    features: NDArray[np.bool_]
+
+    @property
+    def stop(self) -> NDArray[np.bool_]:
+        """Who stops, `(n,)`."""
+        return np.asarray(self.time == self.STOP)
+
+    @classmethod
+    def from_plans(cls, plans: NDArray[np.bool_]) -> Decision:
+        """Execute the earliest part of each plan, `(n, L, M)`; an empty plan stops."""
+        visited = np.asarray(plans.any(axis=2))
+        time = np.where(visited.any(axis=1), visited.argmax(axis=1), cls.STOP)
+        features = plans[np.arange(len(plans)), np.maximum(time, 0)]
+        return cls(time=time.astype(np.int64), features=features & (time >= 0)[:, None])
+
+
+class Policy(ABC):
+    """Decides what to acquire next, and predicts from what was acquired.
+
+    To add a method, write `decide`, and either hand a `Predictor` to `__init__` as `predictor`
+    or override `predict_proba`. Then run `nocta.testing.check_policy` on it.
+    """
+
+    predictor: Predictor
+    #: Whether it adds to the visit a subject is at, one feature after the other. Unless results
+    #: come at once, they are pending until the visit is over: see `Decision` for how to end it.
+    acts_within_visit: bool = False
+
+    def begin(self, n_subjects: int, seed: int) -> None:  # noqa: B027 - optional hook
+        """Called once before a roll-out; policies with a memory or a random stream reset it."""
+
+    @abstractmethod
+    def decide(self, observation: Observation) -> Decision:
+        """The next acquisition of every subject in `observation`."""
+
+    def predict_proba(self, history: History) -> NDArray[np.float32]:
+        """Class probabilities at every time, `(n, L, C)`, causal."""
+        return self.predictor.predict_proba(history)

@@ -1,0 +1,145 @@
+"""The method contract: what a comparison needs from every method, ours and the baselines.
+
+A `Method` is fitted once per seed, proposes its own trade-off knob values on validation, and
+turns each of them into a `Policy`. The comparison never asks what kind of method it is.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar, Protocol, Self
+
+from nocta.core.cohort import Cohort
+from nocta.core.errors import ConfigError, NotFittedError
+from nocta.core.policy import Policy
+from nocta.core.predictor import Predictor
+from nocta.core.rollout import Availability, Results
+
+
+class Trial(Protocol):
+    """Whom a search space asks for values: an optuna trial, or anything like it."""
+
+    def suggest_categorical(self, name: str, choices: Sequence[Any]) -> Any:
+        """One of some values."""
+
+    def suggest_int(self, name: str, low: int, high: int, *, log: bool = False) -> int:
+        """A whole number from `low` to `high`."""
+
+    def suggest_float(self, name: str, low: float, high: float, *, log: bool = False) -> float:
+        """A number from `low` to `high`."""
+
+
+class Method(ABC):
+    """One way to acquire, with one knob that trades quality for cost.
+
+    To add a method: write `fit` (store what is learned, return `self`), `settings` (the knob
+    values worth trying, as plain data that can be written to `results.csv`) and `policy`.
+    Then add a line to `nocta.methods.registry.METHODS`.
+
+    A setting may contain the key `"budget"`: whoever runs the policy passes that number to
+    `nocta.core.rollout` as well, where it becomes a hard limit.
+    """
+
+    #: How the method is called on the command line and in results.
+    name: ClassVar[str]
+    #: Whether `fit` uses the predictor it is given; the others train their own.
+    shares_predictor: ClassVar[bool] = False
+    #: Whether the knob is a cost weight, so that given ones can replace those of `settings`.
+    has_cost_weight: ClassVar[bool] = False
+    #: Whether its policies add to a visit one feature after the other (`Policy.acts_within_visit`).
+    acts_within_visit: ClassVar[bool] = False
+    #: The rule it will be judged under, set before `fit` by whoever judges; roll-outs on
+    #: validation follow it.
+    availability: Availability = "on-arrival"
+    #: Likewise, when a visit's results are shown; it matters to methods that act within visits.
+    results: Results = "after-visit"
+
+    @abstractmethod
+    def fit(
+        self,
+        train: Cohort,
+        val: Cohort,
+        *,
+        seed: int,
+        predictor: Predictor | None = None,
+        progress: bool = False,
+    ) -> Self:
+        """Learn from `train`; choose whatever is to be chosen on `val`.
+
+        Args:
+            train: Subjects to learn from.
+            val: Subjects to stop early and to choose on.
+            seed: Same seed, same method.
+            predictor: A predictor fitted on `train`, shared by the reference policies.
+            progress: Show a bar.
+        """
+
+    @abstractmethod
+    def settings(self, val: Cohort, n_points: int) -> list[dict[str, Any]]:
+        """At most `n_points` knob values whose costs on `val` spread evenly, cheapest first.
+
+        They aim at 5 % to 90 % of what acquiring everything costs (`cost_targets`). A method
+        without a knob returns one empty setting.
+        """
+
+    @abstractmethod
+    def policy(self, setting: dict[str, Any]) -> Policy:
+        """The policy at one operating point."""
+
+    def search_space(self, trial: Trial) -> dict[str, Any]:
+        """Options worth trying when the method is tuned, each asked of `trial` by its own name.
+
+        Called before `fit`, so it may depend on the preset. Keep it small: a handful of options
+        that matter, with the defaults among their values. By default there is nothing to tune.
+
+        Args:
+            trial: Suggests a value for each name.
+        """
+        return {}
+
+    def check_options(self) -> None:
+        """Raise `ConfigError` where an option cannot work; called before anything is run."""
+        return None
+
+    @classmethod
+    def option_bundle(cls, preset: str) -> type[Any] | None:
+        """A dataclass whose fields are options too, handed to the constructor as `options`.
+
+        A method with nothing but plain arguments has none.
+
+        Args:
+            preset: Different presets may have different options.
+        """
+        return None
+
+
+def require_predictor(method: Method, predictor: Predictor | None) -> Predictor:
+    """The given predictor, or an error that says how to get one."""
+    if predictor is None:
+        raise ConfigError(
+            f"Method '{method.name}' acquires for a predictor and got none; fit one on the "
+            f"training subjects and pass it as predictor=..."
+        )
+    return predictor
+
+
+def require_fitted(method: Method, attribute: str) -> None:
+    """Raise `NotFittedError` where `fit` has not been called."""
+    if not hasattr(method, attribute):
+        raise NotFittedError(
+            f"Method '{method.name}' is not fitted yet; call fit(train, val, seed=0)."
+        )
+
+
+def knob_value(method: Method, setting: Mapping[str, Any], knob: str) -> float:
+    """The value of the knob in a setting, which may hold a hard budget beside it.
+
+    Raises:
+        ConfigError: The setting is not one of this method.
+    """
+    if knob not in setting or set(setting) - {knob, "budget"}:
+        raise ConfigError(
+            f"A setting of method '{method.name}' is {{'{knob}': number}}; got {dict(setting)}."
+        )
+    return float(setting[knob])

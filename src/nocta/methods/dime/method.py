@@ -1,0 +1,281 @@
+"""DIME over time: the next slot is the one whose value is expected to lower the loss most.
+
+Gadgil, Covert and Lee, "Estimating Conditional Mutual Information for Dynamic Feature Selection"
+(ICLR 2024). A value network estimates, for everything not yet acquired, by how much acquiring it
+would lower the predictor's loss; the largest estimate per cost is acquired, and so on. Predictor
+and value network are trained together on the episodes they make, with some random acquisitions.
+
+As in the comparison of the NOCTA paper, what is acquired are the `L * M` slots. Acquiring one at
+a later visit moves the clock there, several may be acquired at one visit, one after the other,
+and the drop of the loss is summed over the labelled times from the current one on (predictions
+are causal, so earlier ones cannot change). Where this departs from the original:
+
+- The predictor is pretrained under random masks of every size and is the one the other methods
+  get; `preset="paper"` is the published network, and then the value network has its size too.
+- Episodes run side by side at different depths, so that one step of training sees short and long
+  histories; a finished episode makes room for another subject.
+- The value network regresses the drop itself, neither bounded by the entropy nor kept positive:
+  an acquisition may well raise the loss.
+- The drop is judged without dropout and, with few subjects, by a network that was never trained
+  on the subject: otherwise everything seems worth acquiring.
+- `order="time"`, the default: of all slots worth their price, those of the earliest visit come
+  first. Published, the best slot comes first wherever it is (`order="value"`); over time that
+  closes the visits before it, and what is left is a fraction of what could have been acquired.
+  In training, each episode then has a threshold of its own: how large a share of the open slots it
+  may acquire from.
+- The loss before an acquisition is kept from the step before, so a drop also holds what one step
+  of training changed.
+- Prices include the fees that are still due, and a slot the budget does not allow is passed over.
+- Random acquisitions go to any open slot in the beginning and vanish linearly; the weights kept
+  are those with the lowest loss on validation, averaged along the episodes.
+
+Episodes follow the rule the method is judged under. By default a visit's results come back when it
+is over: what was ordered there enters the value network as pending, without its value, and the drop
+of another slot is that on top of everything pending. A visit ends when nothing more of it is worth
+its price; then the results are seen, and the next one is chosen. Under `results="at-once"` one
+result is seen before the next is asked for, as in the original, which has no visits. Methods that
+order a visit as a whole cannot do that, nor does their optimum bound one that does.
+"""
+
+from __future__ import annotations
+
+import copy
+from dataclasses import replace
+from typing import Any, ClassVar, Literal, Self
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from nocta.core.cohort import Cohort
+from nocta.core.errors import ConfigError
+from nocta.core.operating_points import cost_targets, spread_knob
+from nocta.core.options import require_whole_number
+from nocta.core.policy import Decision, Observation, Policy
+from nocta.core.predictor import Predictor
+from nocta.core.rollout import Environment, rollout
+from nocta.methods.contract import Method, Trial, knob_value, require_fitted
+from nocta.methods.dime.training import (
+    FREE,
+    JointTraining,
+    Order,
+    Rules,
+    ValueNet,
+    earliest,
+)
+from nocta.methods.one_at_a_time import acquire_slot, affordable_slots, slot_prices
+from nocta.predictors.cross_fitted import CrossFittedPredictor
+from nocta.predictors.fitting import Preset, fit_predictor
+
+Stop = Literal["threshold", "budget", "confidence"]
+
+
+class DimePolicy(Policy):
+    """Acquires the open slot with the largest expected drop of the loss per cost, then asks again.
+
+    Args:
+        predictor: Predicts from what was acquired.
+        value: Estimates the drop of the loss for every slot.
+        stop: `"threshold"`: when the best ratio is at most `limit`. `"confidence"`: when the
+            predictor's mean doubt over the times to come is at most `limit`. `"budget"`: only
+            when nothing is affordable any more.
+        limit: See `stop`.
+        budget: Of one subject, where `stop="budget"`.
+        order: `"value"`: the best slot first, wherever it is. `"time"`: of the slots above the
+            threshold, those of the earliest visit first.
+    """
+
+    acts_within_visit = True
+
+    def __init__(
+        self,
+        predictor: CrossFittedPredictor,
+        value: ValueNet,
+        stop: Stop,
+        limit: float,
+        order: Order = "value",
+        budget: float = np.inf,
+    ) -> None:
+        self.predictor: CrossFittedPredictor = predictor
+        self.budget = budget
+        self.value = value
+        self.stop = stop
+        self.limit = limit
+        self.order = order
+
+    def decide(self, observation: Observation) -> Decision:
+        spent = observation.catalog.cost_of(observation.committed)
+        left = np.minimum(observation.remaining, self.budget - spent)
+        observation = replace(observation, remaining=left)
+        ratios = self.ratios(observation)
+        best = ratios.max(axis=(1, 2))
+        score = np.where(np.isneginf(best), best, self._score(observation, best))
+        by_time = self.order == "time" and self.stop == "threshold"
+        slot = earliest(ratios, ratios > self.limit if by_time else ratios == best[:, None, None])
+        return acquire_slot(np.where(score > self.limit, slot, -1), observation)
+
+    def _score(self, observation: Observation, best: NDArray[np.float64]) -> NDArray[np.float64]:
+        """What is held against `limit`, `(n,)`."""
+        if self.stop == "threshold":
+            return best
+        return self._doubt(observation) if self.stop == "confidence" else np.full(len(best), np.inf)
+
+    @torch.no_grad()
+    def ratios(self, observation: Observation) -> NDArray[np.float64]:
+        """Expected drop per cost, `(n, L, M)`; minus infinity where it cannot be acquired."""
+        inputs = self.predictor.members[0].encode(observation.history)
+        pending = observation.requested & ~observation.history.requested
+        drop = self.value(inputs, observation.time, pending).numpy().astype(float)
+        price = slot_prices(observation.catalog, observation.committed)
+        fits = affordable_slots(observation)
+        return np.where(fits, drop / np.maximum(price, FREE), -np.inf)
+
+    def _doubt(self, observation: Observation) -> NDArray[np.float64]:
+        """One minus the mean probability of the likeliest class, over the times to come."""
+        likeliest = self.predictor.predict_proba(observation.history).max(axis=2).astype(float)
+        ahead = np.arange(likeliest.shape[1]) >= observation.time[:, None]
+        return np.asarray(1 - (likeliest * ahead).sum(axis=1) / ahead.sum(axis=1))
+
+
+class Dime(Method):
+    """DIME with predictor and value network trained together; one fit serves every setting.
+
+    The setting is `{"threshold": drop of the loss per cost}`, `{"budget": cost}` or
+    `{"confidence": mean probability of the likeliest class}`.
+
+    Args:
+        stop: What ends the acquisitions.
+        order: `"value"` acquires the best slot first, wherever it is, as published, and so closes
+            the visits before it. `"time"` acquires every slot above the threshold, the earliest
+            visit first; with a budget or confidence there is no threshold, and value decides.
+        preset: `"paper"` for the published networks.
+        hidden: Units of the value network's two hidden layers; the published predictor's where
+            `preset="paper"`.
+        expected_drop: Learn from the drop of the loss the predictor expects of itself (its
+            entropy) in place of the realised one: less noise, but only as good as its calibration.
+        epsilon: Share of random acquisitions at the beginning of training.
+        n_updates: Steps of joint training; chosen by the size of the cohort by default.
+        quick: A rehearsal: short training.
+    """
+
+    name = "dime"
+    shares_predictor = True
+    acts_within_visit = True
+
+    predictor_: CrossFittedPredictor
+    value_: ValueNet
+    losses_: list[float]
+
+    _knobs: ClassVar[tuple[Stop, ...]] = ("threshold", "budget", "confidence")
+
+    def __init__(
+        self,
+        stop: Stop = "threshold",
+        order: Order = "time",
+        preset: Preset = "default",
+        hidden: int = 128,
+        expected_drop: bool = False,
+        epsilon: float = 0.05,
+        n_updates: int | None = None,
+        quick: bool = False,
+    ) -> None:
+        self.stop = stop
+        self.order = order
+        self.preset = preset
+        self.hidden = hidden
+        self.expected_drop = expected_drop
+        self.epsilon = epsilon
+        self.n_updates = n_updates
+        self.quick = quick
+
+    def search_space(self, trial: Trial) -> dict[str, Any]:
+        """Exploration, what is learned from, order, and size (the published one is fixed)."""
+        out: dict[str, Any] = {"epsilon": trial.suggest_float("epsilon", 0.02, 0.3, log=True)}
+        out["expected_drop"] = trial.suggest_categorical("expected_drop", [False, True])
+        if self.stop == "threshold":
+            out["order"] = trial.suggest_categorical("order", ["time", "value"])
+        if self.preset == "default":
+            out["hidden"] = trial.suggest_categorical("hidden", [64, 128, 256])
+        return out
+
+    def check_options(self) -> None:
+        if self.stop not in self._knobs:
+            raise ConfigError(f"stop is '{self.stop}'; use one of {', '.join(self._knobs)}.")
+        if self.order not in ("time", "value"):
+            raise ConfigError(f"order is '{self.order}'; use 'time' or 'value'.")
+        require_whole_number("hidden", self.hidden)
+        if self.n_updates is not None:
+            require_whole_number("n_updates", self.n_updates)
+        if not 0 <= self.epsilon <= 1:
+            raise ConfigError(f"epsilon is {self.epsilon}; use a share from 0 to 1.")
+
+    def fit(
+        self,
+        train: Cohort,
+        val: Cohort,
+        *,
+        seed: int,
+        predictor: Predictor | None = None,
+        progress: bool = False,
+    ) -> Self:
+        self.check_options()
+        if not isinstance(predictor, CrossFittedPredictor):
+            predictor = fit_predictor(train, val, self.preset, seed, progress, quick=self.quick)
+        n_updates = self.n_updates
+        if n_updates is None:
+            n_updates = 300 if self.quick else 3000 if len(train) > 1000 else 1000
+        with torch.random.fork_rng():
+            torch.manual_seed(seed)
+            self.predictor_ = copy.deepcopy(predictor)  # joint training changes it
+            first = self.predictor_.members[0]
+            frame = first.encoder_.width - first.encoder_.slot_width
+            self.value_ = ValueNet(
+                first.encoder_.slot_width,
+                frame - train.n_times,
+                train.catalog.open_slots.shape,
+                self.hidden if self.preset == "default" else getattr(first, "hidden", self.hidden),
+                0.3 if len(train) < 1000 else 0.0,
+            )
+            order = self.order if self.stop == "threshold" else "value"
+            rules = Rules(self.availability, self.results)
+            joint = JointTraining(
+                self.predictor_, self.value_, train, order, self.expected_drop, seed, rules
+            )
+            self.losses_ = joint.run(val, n_updates, self.epsilon, progress)
+        return self
+
+    def settings(self, val: Cohort, n_points: int) -> list[dict[str, Any]]:
+        require_fitted(self, "value_")
+        targets = cost_targets(val, n_points)
+        if self.stop == "budget":
+            return [{"budget": round(float(b), 6)} for b in targets]
+        rules: dict[str, Any] = {"availability": self.availability, "results": self.results}
+
+        def cost_at(limit: float) -> float:
+            return rollout(self._policy_at(limit), val, **rules).cost
+
+        high = self._highest_limit(val)
+        knobs = spread_knob(cost_at, (1e-4 * high, high), targets, n_evaluations=3 * n_points)
+        if self.stop == "confidence":
+            return [{"confidence": 1 - limit} for limit in knobs]
+        return [{"threshold": limit} for limit in knobs]
+
+    def _highest_limit(self, val: Cohort) -> float:
+        """Above this limit nothing that costs is acquired: it begins with knowing nothing."""
+        if self.stop == "confidence":
+            return 1.0
+        start = Environment(val, availability=self.availability).observe()
+        ratios = self._policy_at(-np.inf).ratios(start)
+        # What is free has a ratio beyond all others and would leave no room for them.
+        costs = slot_prices(val.catalog, start.committed) > FREE
+        return max(float(ratios[costs].max(initial=0.0)), 1e-6)
+
+    def policy(self, setting: dict[str, Any]) -> Policy:
+        require_fitted(self, "value_")
+        value = knob_value(self, setting, self.stop)
+        if self.stop == "budget":
+            return self._policy_at(-np.inf, budget=value)
+        return self._policy_at(value if self.stop == "threshold" else 1 - value)
+
+    def _policy_at(self, limit: float, budget: float = np.inf) -> DimePolicy:
+        return DimePolicy(self.predictor_, self.value_, self.stop, limit, self.order, budget)

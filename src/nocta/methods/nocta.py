@@ -1,0 +1,148 @@
+"""NOCTA as methods of a comparison: one fit per seed, the cost weight as the knob."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, ClassVar, Self
+
+from nocta.core.cohort import Cohort
+from nocta.core.policy import Policy
+from nocta.core.predictor import Predictor
+from nocta.methods.contract import Method, Trial, require_fitted
+from nocta.model.nocta import NOCTA
+from nocta.model.presets.base import EstimatorName
+from nocta.model.presets.options import options_class
+from nocta.predictors.cross_fitted import CrossFittedPredictor
+from nocta.predictors.fitting import Preset
+
+
+class _NoctaMethod(Method):
+    """What the three share; subclasses name the estimator.
+
+    Args:
+        preset: See `NOCTA`.
+        options: Of the preset.
+        quick: A rehearsal: plans are learned from random ones only.
+    """
+
+    estimator: ClassVar[EstimatorName]
+    shares_predictor = True
+    has_cost_weight = True
+
+    def __init__(
+        self,
+        preset: Preset = "default",
+        options: dict[str, Any] | None = None,
+        quick: bool = False,
+    ) -> None:
+        self.preset: Preset = preset
+        self.options = options
+        self.quick = quick
+
+    def search_space(self, trial: Trial) -> dict[str, Any]:
+        """Options of the preset that matter to the estimators in use."""
+        both = ("amortized", "contrastive")
+        out: dict[str, Any] = {}
+        for part in both if self.estimator == "ensemble" else (self.estimator,):
+            out |= _SPACES[self.preset, part](trial)
+        if self.preset == "default" and "hidden" in out and not self.quick:
+            out["n_rounds"] = trial.suggest_int("n_rounds", 1, 5)
+        return out
+
+    @classmethod
+    def option_bundle(cls, preset: str) -> type[Any] | None:
+        """The options of the preset."""
+        return options_class(preset)
+
+    def fit(
+        self,
+        train: Cohort,
+        val: Cohort,
+        *,
+        seed: int,
+        predictor: Predictor | None = None,
+        progress: bool = False,
+    ) -> Self:
+        short = quick_options(self.preset) if self.quick else {}
+        options = {**short, **(self.options or {})} or None
+        self.model_ = NOCTA(self.estimator, self.preset, seed, options)
+        shared = predictor if isinstance(predictor, CrossFittedPredictor) else None
+        self.model_.fit(train, val, predictor=shared, progress=progress)
+        return self
+
+    def settings(self, val: Cohort, n_points: int) -> list[dict[str, Any]]:
+        require_fitted(self, "model_")
+        weights = self.model_.suggest_cost_weights(val, n_points, availability=self.availability)
+        return [{"cost_weight": weight} for weight in weights]
+
+    def policy(self, setting: dict[str, Any]) -> Policy:
+        require_fitted(self, "model_")
+        return self.model_.policy(setting.get("cost_weight", 0.0))
+
+
+def _default_amortized(trial: Trial) -> dict[str, Any]:
+    return {
+        "hidden": trial.suggest_categorical("hidden", [32, 64, 128]),
+        "loss": trial.suggest_categorical("loss", ["cross-entropy", "error"]),
+    }
+
+
+def _default_contrastive(trial: Trial) -> dict[str, Any]:
+    return {
+        "n_neighbors": trial.suggest_int("n_neighbors", 6, 96, log=True),
+        "kernel": trial.suggest_categorical("kernel", ["gaussian", "uniform"]),
+        "metric": trial.suggest_categorical("metric", ["embedding", "predictor", "values"]),
+        "loss": trial.suggest_categorical("loss", ["cross-entropy", "error"]),
+    }
+
+
+def _paper_amortized(trial: Trial) -> dict[str, Any]:
+    return {
+        "joint_weight": trial.suggest_float("joint_weight", 0.1, 10.0, log=True),
+        "pin_stopping": trial.suggest_categorical("pin_stopping", [False, True]),
+        "guided": trial.suggest_categorical("guided", [False, True]),
+    }
+
+
+def _paper_contrastive(trial: Trial) -> dict[str, Any]:
+    return {
+        "n_neighbors": trial.suggest_int("n_neighbors", 3, 30, log=True),
+        "n_top_plans": trial.suggest_int("n_top_plans", 1, 20, log=True),
+        "similarity_scale": trial.suggest_float("similarity_scale", 0.1, 10.0, log=True),
+        "margin": trial.suggest_float("margin", 0.3, 3.0, log=True),
+    }
+
+
+#: What is worth tuning, by preset and estimator.
+_SPACES: dict[tuple[Preset, str], Callable[[Trial], dict[str, Any]]] = {
+    ("default", "amortized"): _default_amortized,
+    ("default", "contrastive"): _default_contrastive,
+    ("paper", "amortized"): _paper_amortized,
+    ("paper", "contrastive"): _paper_contrastive,
+}
+
+
+def quick_options(preset: Preset) -> dict[str, Any]:
+    """Options of a preset for a rehearsal."""
+    return {"n_rounds": 0} if preset == "default" else {"embedding_epochs": 2}
+
+
+class NoctaAmortized(_NoctaMethod):
+    """NOCT-Amortized: a network predicts what a plan will save."""
+
+    name = "nocta-amortized"
+    estimator = "amortized"
+
+
+class NoctaContrastive(_NoctaMethod):
+    """NOCT-Contrastive: similar training subjects vote on a plan."""
+
+    name = "nocta-contrastive"
+    estimator = "contrastive"
+
+
+class NoctaEnsemble(_NoctaMethod):
+    """Both estimators, mixed on validation."""
+
+    name = "nocta-ensemble"
+    estimator = "ensemble"

@@ -1,0 +1,322 @@
+"""RAS and AS: at every visit, what to acquire next time and how long to wait until then.
+
+Qin, van der Schaar and Lee, "Risk-averse active sensing for timely outcome prediction under cost
+pressure" (NeurIPS 2023). An actor sees what was acquired so far and draws a set of features for
+the next visit, each by a coin of its own, and the interval until then, from a Beta distribution.
+A follow-up costs the acquisitions, plus `lambda` times the *prediction deficiency* (how far the
+prediction is from the one with everything acquired, by the Jensen-Shannon divergence), plus a
+penalty for visits at which nothing is acquired. `lambda` is the knob, `prediction_weight`. The
+predictor comes first, trained under an auxiliary policy that visits at random and drops each
+feature with a given rate. Actor and critic are then trained on simulated follow-ups of the training
+subjects; RAS in the end on the worst tenth of them only, found anew again and again, which makes
+it averse to risk. AS is the same with a fixed interval and on everybody.
+
+The parts: `ras_pretraining` (the predictor), `ras_networks` (encoder, actor, critic, and how they
+decide), `ras_simulation` (follow-ups and their costs), `ras_training` (actor-critic). Where this
+departs from the original:
+
+- **Causal.** The original interpolates between acquisitions and predicts after the last one, so
+  a later acquisition changes earlier predictions. Here each prediction comes from the history up
+  to its own slot; the same for the encoder of the actor (see `nocta.predictors.cde`).
+- **On a grid.** Waiting times lead to the next slot at or after. The shortest interval is 0 by
+  default, so that the next slot can be reached by more than one exact value.
+- **A prediction at every slot.** The deficiency compares the two predictions slot by slot, and the
+  one from what was acquired knows which slot it is; the original keeps the prediction made at the
+  last visit. Labels drift with time, so that one would be judged by staleness alone.
+- **Softmax** over classes, trained by cross-entropy, where the original has one sigmoid per class.
+- **The drop rate is chosen on validation** (the released code looks at test subjects), and so are
+  the weights kept: by mean cost of a follow-up for AS, by that of the worst tenth (and a little
+  by that of everybody) for RAS.
+- **The critic judges the state in which an action is taken.** In the released code the advantage
+  of a set of features subtracts the value of the state that already contains what it revealed.
+- **Exploration.** Probabilities are squeezed away from 0 and 1, not clipped, so that a gradient
+  remains; undecided coins are rewarded a little, less and less; advantages trust the critic a few
+  visits on. Training begins with nearly everything acquired: from coins at one half the actor
+  unlearns to acquire before it learns what is worth it. Learning rates are a tenth to a fifth of
+  the released ones, at which it settles within a few steps on whatever comes first.
+- **From everybody to the tail.** RAS learns from everybody first; the pool shrinks to the worst
+  tenth over the first part of the training. From the tail alone it does not get away from
+  acquiring everything. With many subjects the tail is looked for in a sample.
+- **Few subjects in the tail** are followed several times in a batch, each time another draw.
+- **A recurrent unit** (`encoder="gru"`) encodes by default; `"cde"` is the published neural CDE,
+  with slots as its unit of time.
+- **The auxiliary policy** begins at the first slot, and AS chooses among one, two and four slots.
+- **Scales.** `lambda` is tried around (cost of everything) / (deficiency of acquiring nothing):
+  the published values depend on the predictor they were used with, and are tried with
+  `preset="paper"` only. The penalty of an empty visit counts in units of the dearest feature.
+
+A value that was never recorded yields nothing and is not charged; the actor learns that it was
+asked for in vain. With a hard budget the most wanted features are acquired while they last.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nocta.core.cohort import Cohort
+from nocta.core.errors import ConfigError, did_you_mean
+from nocta.core.operating_points import cost_of_everything
+from nocta.core.options import read_options, require_whole_number
+from nocta.core.policy import Policy
+from nocta.core.predictor import Predictor
+from nocta.methods.contract import Trial
+from nocta.methods.ras.networks import ActorCritic, EncoderKind, Intervals, SensingPolicy
+from nocta.methods.ras.pretraining import DROP_RATES, pretrain
+from nocta.methods.ras.simulation import Prices, Simulator
+from nocta.methods.ras.training import RasTraining, train_actor
+from nocta.methods.retrained import RetrainedMethod
+from nocta.predictors.fitting import Preset
+from nocta.predictors.neural import NeuralPredictor
+
+#: Knob values to look at, in units of (cost of everything) / (deficiency of acquiring nothing).
+_KNOB_SHARES = (0.4, 4.0)
+#: Fixed intervals that AS may choose from, in units of the usual distance of two slots.
+_FIXED_INTERVALS = (1.0, 2.0, 4.0)
+#: Longest intervals of the NOCTA paper, in the unit of the data set's slot times.
+_LONGEST = {"synthetic": 5.0, "adni": 18.0, "oai-womac": 54.0, "oai-klg": 54.0}
+
+
+class _ActiveSensing(RetrainedMethod):
+    """What RAS and AS share: the pretrained predictor, the prices, the scale of the knob."""
+
+    knob = "prediction_weight"
+    knob_buys = True
+    #: Share of the follow-ups, the dearest, that is trained on in the end.
+    tail_share: float = 1.0
+    paper_grids: ClassVar[Mapping[str, tuple[float, ...]]] = {
+        "synthetic": (5000.0, 7000.0, 9000.0),
+        "adni": (50.0, 75.0, 100.0, 175.0),
+        "oai-womac": (2000.0, 4500.0, 9000.0),
+        "oai-klg": (1200.0, 1700.0),
+    }
+
+    predictor_: NeuralPredictor
+    drop_rate_: float
+    curves_: dict[float, list[float]]
+
+    def __init__(
+        self,
+        grid: Sequence[float] | None = None,
+        quick: bool = False,
+        preset: Preset = "default",
+        encoder: EncoderKind = "gru",
+        hidden: int = 64,
+        drop_rate: float | None = None,
+        empty_penalty: float = 10.0,
+        options: RasTraining | Mapping[str, Any] | None = None,
+    ) -> None:
+        super().__init__(grid, quick)
+        self.preset = preset
+        self.encoder = encoder
+        self.hidden = hidden
+        self.drop_rate = drop_rate
+        self.empty_penalty = empty_penalty
+        self.options = options
+
+    @classmethod
+    def option_bundle(cls, preset: str) -> type[RasTraining]:
+        return RasTraining
+
+    def search_space(self, trial: Trial) -> dict[str, Any]:
+        """Size and pace, and what an empty visit is charged; the drop rate is chosen anyway."""
+        return {
+            "hidden": trial.suggest_categorical("hidden", [32, 64, 128]),
+            "learning_rate": trial.suggest_float("learning_rate", 3e-3, 3e-2, log=True),
+            "entropy": trial.suggest_float("entropy", 0.01, 0.2, log=True),
+            "empty_penalty": trial.suggest_float("empty_penalty", 0.3, 30.0, log=True),
+        }
+
+    def check_options(self) -> None:
+        super().check_options()
+        if self.encoder not in ("gru", "cde"):
+            hint = did_you_mean(self.encoder, ("gru", "cde"))
+            raise ConfigError(f"encoder is '{self.encoder}'; use 'gru' or 'cde'.{hint}")
+        if self.drop_rate is not None and not 0 <= self.drop_rate < 1:
+            raise ConfigError(f"drop_rate is {self.drop_rate}; use a number from 0 to below 1.")
+        require_whole_number("hidden", self.hidden, least=2)
+        if not 0 < self.tail_share <= 1:
+            raise ConfigError(f"tail_share is {self.tail_share}; use a number above 0, at most 1.")
+        self._training()
+
+    def _prepare(
+        self, train: Cohort, val: Cohort, seed: int, predictor: Predictor | None, progress: bool
+    ) -> None:
+        self.slot_times_ = _slot_times(train)
+        self.predictor_, self.drop_rate_ = pretrain(
+            train,
+            val,
+            self.slot_times_,
+            kind=self.encoder,
+            hidden=self.hidden,
+            drop_rates=DROP_RATES if self.drop_rate is None else (self.drop_rate,),
+            quick=self.quick,
+            seed=seed,
+            progress=progress,
+        )
+        self.curves_ = {}
+        train_side, val_side = (
+            Simulator(cohort, self.predictor_, self.availability) for cohort in (train, val)
+        )
+        self._simulators = (train_side, val_side)
+
+    def _first_values(self, train: Cohort) -> Sequence[float]:
+        return super()._first_values(train) if self.preset == "paper" else ()
+
+    def _knob_range(self, train: Cohort) -> tuple[float, float]:
+        scale = cost_of_everything(train) / self._simulators[0].deficiency_of_nothing()
+        return _KNOB_SHARES[0] * scale, _KNOB_SHARES[1] * scale
+
+    def _train(self, value: float, train: Cohort, val: Cohort, seed: int, progress: bool) -> Policy:
+        prices = Prices(value, self.empty_penalty * float(train.catalog.costs.max()))
+        training = self._training()
+        # Many follow-ups of the same few subjects are slow and tell little more.
+        training = replace(training, batch_size=min(training.batch_size, max(64, len(train) // 2)))
+        candidates = self._candidates(train)
+        best = candidates[0]
+        if len(candidates) > 1:
+            short = replace(training, rounds=max(2, training.rounds // 6))
+            tried = [self._run(c, prices, short, seed, progress)[1] for c in candidates]
+            best = candidates[int(np.argmin([min(curve) for curve in tried]))]
+        net, self.curves_[value] = self._run(best, prices, training, seed, progress)
+        return SensingPolicy(self.predictor_, net, best)
+
+    def _run(
+        self, intervals: Intervals, prices: Prices, training: RasTraining, seed: int, progress: bool
+    ) -> tuple[ActorCritic, list[float]]:
+        return train_actor(
+            *self._simulators,
+            intervals,
+            prices,
+            training,
+            tail_share=self.tail_share,
+            hidden=self.hidden // 2,
+            kind=self.encoder,
+            seed=seed,
+            progress=progress,
+        )
+
+    def _training(self) -> RasTraining:
+        if isinstance(self.options, RasTraining):
+            return self.options
+        short = {"rounds": 4, "steps_per_round": 5, "batch_size": 64} if self.quick else {}
+        return read_options(RasTraining, {**short, **(self.options or {})})
+
+    @abstractmethod
+    def _candidates(self, train: Cohort) -> list[Intervals]:
+        """Ways to space visits; the best on validation is kept."""
+
+
+class Ras(_ActiveSensing):
+    """Risk-averse active sensing: adaptive intervals, trained on the worst tenth of follow-ups.
+
+    The setting is `{"prediction_weight": lambda}`; a larger weight acquires more.
+
+    Args:
+        grid: Prediction weights to train at; chosen to spread the costs by default.
+        quick: A rehearsal: few and short fits.
+        preset: `"paper"` also tries the published prediction weights.
+        encoder: `"gru"`, or the published `"cde"`, which needs `nocta[cde]` and is slower by an
+            order of magnitude.
+        hidden: Units of the predictor's state; the actor's has half as many.
+        drop_rate: Of the auxiliary policy; chosen on validation by default.
+        intervals: Shortest and longest interval between visits, in the unit of the cohort's slot
+            times; from the next slot to half the follow-up by default, or to what the NOCTA paper
+            allows on its data sets.
+        tail_share: Share of the follow-ups, the dearest, to train on.
+        empty_penalty: Of a visit without acquisitions, in units of the dearest feature.
+        options: `RasTraining`, or some of its fields by name: length and pace.
+
+    Example:
+        >>> from nocta.testing import tiny_cohort
+        >>> train, val = tiny_cohort(80).split((0.5, 0.5))
+        >>> ras = Ras(grid=[100.0], quick=True, hidden=8, drop_rate=0.3).fit(train, val, seed=0)
+        >>> ras.settings(val, 5)
+        [{'prediction_weight': 100.0}]
+    """
+
+    name = "ras"
+
+    def __init__(
+        self,
+        grid: Sequence[float] | None = None,
+        quick: bool = False,
+        preset: Preset = "default",
+        encoder: EncoderKind = "gru",
+        hidden: int = 64,
+        drop_rate: float | None = None,
+        intervals: tuple[float, float] | None = None,
+        tail_share: float = 0.1,
+        empty_penalty: float = 10.0,
+        options: RasTraining | Mapping[str, Any] | None = None,
+    ) -> None:
+        super().__init__(grid, quick, preset, encoder, hidden, drop_rate, empty_penalty, options)
+        self.intervals = intervals
+        self.tail_share = tail_share
+
+    def search_space(self, trial: Trial) -> dict[str, Any]:
+        """The same, and how much of the tail is trained on."""
+        tail_share = trial.suggest_float("tail_share", 0.05, 1.0, log=True)
+        return {**super().search_space(trial), "tail_share": tail_share}
+
+    def _candidates(self, train: Cohort) -> list[Intervals]:
+        shortest, longest = self.intervals or (
+            0.0,
+            _LONGEST.get(train.name, float(np.ptp(self.slot_times_)) / 2),
+        )
+        return [Intervals(self.slot_times_, shortest, longest)]
+
+
+class As(_ActiveSensing):
+    """Active sensing: as `Ras`, with one fixed interval, trained on everybody.
+
+    The setting is `{"prediction_weight": lambda}`; a larger weight acquires more.
+
+    Args:
+        grid: Prediction weights to train at; chosen to spread the costs by default.
+        quick: A rehearsal: few and short fits.
+        preset: `"paper"` also tries the published prediction weights.
+        encoder: As in `Ras`.
+        hidden: As in `Ras`.
+        drop_rate: As in `Ras`.
+        interval: Between two visits, in the unit of the cohort's slot times; by default the best
+            on validation of one, two and four slots, at each prediction weight.
+        empty_penalty: As in `Ras`.
+        options: As in `Ras`.
+    """
+
+    name = "as"
+
+    def __init__(
+        self,
+        grid: Sequence[float] | None = None,
+        quick: bool = False,
+        preset: Preset = "default",
+        encoder: EncoderKind = "gru",
+        hidden: int = 64,
+        drop_rate: float | None = None,
+        interval: float | None = None,
+        empty_penalty: float = 10.0,
+        options: RasTraining | Mapping[str, Any] | None = None,
+    ) -> None:
+        super().__init__(grid, quick, preset, encoder, hidden, drop_rate, empty_penalty, options)
+        self.interval = interval
+
+    def _candidates(self, train: Cohort) -> list[Intervals]:
+        if self.interval is not None:
+            return [Intervals(self.slot_times_, self.interval, self.interval)]
+        span, usual = float(np.ptp(self.slot_times_)), float(np.median(np.diff(self.slot_times_)))
+        waits = [k * usual for k in _FIXED_INTERVALS if k == 1 or k * usual <= span]
+        return [Intervals(self.slot_times_, wait, wait) for wait in waits]
+
+
+def _slot_times(cohort: Cohort) -> NDArray[np.float64]:
+    if cohort.n_times < 2:
+        raise ConfigError("Active sensing decides about intervals; it needs at least two slots.")
+    times = cohort.slot_times or tuple(range(cohort.n_times))
+    return np.asarray(times, dtype=float)

@@ -1,0 +1,243 @@
+"""Actor-critic training of active sensing, on simulated follow-ups of the training subjects.
+
+`method.py` describes the method, `simulation.py` what a follow-up costs.
+"""
+
+from __future__ import annotations
+
+import copy
+import math
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor, nn
+
+from nocta.core.cohort import even_rows
+from nocta.core.errors import ConfigError
+from nocta.core.options import require_whole_number
+from nocta.core.progress import progress_bar
+from nocta.methods.ras.networks import ActorCritic, EncoderKind, Intervals
+from nocta.methods.ras.simulation import Prices, Simulator
+
+_TINY = 1e-7
+#: Weight of all follow-ups beside the tail where weights are chosen: it breaks ties.
+_EVERYBODY = 0.1
+#: Validation subjects who decide which weights are kept, and training subjects among whom the tail
+#: is looked for in a round, at most.
+_JUDGED, _WATCHED = 1000, 2000
+#: The pool has shrunk to the tail after this share of the rounds.
+_NARROWED = 0.6
+
+
+@dataclass(frozen=True)
+class RasTraining:
+    """How long and how fast actor and critic are trained.
+
+    Args:
+        rounds: So many, always: in the beginning the modes of the actor hardly change.
+        steps_per_round: Gradient steps per round.
+        batch_size: Simulated follow-ups per step.
+        learning_rate: Peak of a cosine schedule over all rounds.
+        exploration: While training, no probability comes closer to 0 or 1 than this.
+        entropy: Reward of undecided coins. Both fall to a tenth towards the end.
+        discount: Of later visits.
+        trace: How far advantages follow what really happened before they trust the critic: 1 to
+            the end, 0 to the next visit.
+    """
+
+    rounds: int = 60
+    steps_per_round: int = 20
+    batch_size: int = 128
+    learning_rate: float = 5e-3
+    exploration: float = 0.03
+    entropy: float = 0.12
+    discount: float = 0.99
+    trace: float = 0.9
+
+    def __post_init__(self) -> None:
+        for name in ("rounds", "steps_per_round", "batch_size"):
+            require_whole_number(name, getattr(self, name))
+        rate = self.learning_rate
+        if not isinstance(rate, int | float) or rate <= 0:
+            raise ConfigError(f"learning_rate is {rate!r}; use a positive number.")
+        if not 0 <= self.exploration < 0.5:
+            raise ConfigError(f"exploration is {self.exploration}; use 0 to below 0.5.")
+
+
+def train_actor(
+    train: Simulator,
+    val: Simulator,
+    intervals: Intervals,
+    prices: Prices,
+    config: RasTraining,
+    *,
+    tail_share: float,
+    hidden: int,
+    kind: EncoderKind,
+    seed: int,
+    progress: bool = False,
+) -> tuple[ActorCritic, list[float]]:
+    """Actor and critic at one prediction weight; the weights best on validation are kept.
+
+    Args:
+        train: Subjects to learn from.
+        val: Subjects that decide which weights are kept.
+        intervals: The visit grid.
+        prices: What a follow-up is charged beside the acquisitions.
+        config: Length, pace and exploration.
+        tail_share: Train on this share of the subjects in the end, those whose follow-up cost
+            most; 1 for everybody.
+        hidden: Size of the actor's state.
+        kind: `"gru"` or `"cde"`.
+        seed: Same seed, same network.
+        progress: Show a bar.
+
+    Returns:
+        The network and the validation cost after every round: that of the worst `tail_share` of
+        the subjects and, to a tenth, that of everybody. Without the tenth, acquiring everything
+        for everybody could not be told from sparing nine subjects in ten.
+    """
+    learner = _Learner(train, intervals, prices, config, tail_share, hidden, kind, seed)
+    net, judged = learner.net, even_rows(len(val), _JUDGED)
+    best, best_weights, curve = np.inf, copy.deepcopy(net.state_dict()), list[float]()
+    bar = progress_bar(range(config.rounds), desc="active sensing", show=progress)
+    for done in bar:
+        learner.train_round(done / max(config.rounds - 1, 1))
+        totals = val.totals(judged, net, intervals, prices)
+        tail = float(totals[worst(totals, tail_share)].mean())
+        curve.append((1 - _EVERYBODY) * tail + _EVERYBODY * float(totals.mean()))
+        bar.set_postfix(validation=f"{curve[-1]:.3f}")
+        if curve[-1] < best - 1e-6:
+            best, best_weights = curve[-1], copy.deepcopy(net.state_dict())
+    bar.close()
+    net.load_state_dict(best_weights)
+    return net.eval(), curve
+
+
+class _Learner:
+    """A network, its optimizer and its sources of randomness."""
+
+    def __init__(
+        self,
+        simulator: Simulator,
+        intervals: Intervals,
+        prices: Prices,
+        config: RasTraining,
+        tail_share: float,
+        hidden: int,
+        kind: EncoderKind,
+        seed: int,
+    ) -> None:
+        self.simulator, self.intervals, self.prices = simulator, intervals, prices
+        self.config, self.tail_share = config, tail_share
+        self.rng, self.generator = np.random.default_rng(seed), torch.Generator().manual_seed(seed)
+        with torch.random.fork_rng():
+            torch.manual_seed(seed)
+            self.net = ActorCritic(simulator.predictor.encoder_, hidden, kind)
+        self.optimizer = torch.optim.AdamW(self.net.parameters(), lr=config.learning_rate)
+        self.scheduler = torch.optim.lr_scheduler.OneCycleLR(
+            self.optimizer,
+            config.learning_rate,
+            total_steps=config.rounds * config.steps_per_round + 1,
+            pct_start=0.1,
+        )
+
+    def train_round(self, progress: float) -> None:
+        """Look for the tail, then take some steps; `progress` goes from 0 to 1 over the rounds."""
+        config, pool = self.config, np.arange(len(self.simulator))
+        heat = 1 - 0.9 * progress  # of exploration
+        floor = heat * config.exploration
+        if self.tail_share < 1:
+            if len(pool) > _WATCHED:
+                pool = self.rng.choice(pool, size=_WATCHED, replace=False)
+            totals = self.simulator.totals(
+                pool, self.net, self.intervals, self.prices, self.generator, floor
+            )
+            # The tail alone teaches nothing before the actor has learned what is worth its cost.
+            pool = pool[worst(totals, self.tail_share ** min(1.0, progress / _NARROWED))]
+        for _ in range(config.steps_per_round):
+            # Of few subjects each is followed more than once; no two follow-ups are the same.
+            again = len(pool) < config.batch_size
+            index = self.rng.choice(pool, size=config.batch_size, replace=again)
+            self.optimizer.zero_grad(set_to_none=True)
+            self._loss(index, floor, heat).backward()  # type: ignore[no-untyped-call]
+            nn.utils.clip_grad_norm_(self.net.parameters(), 1.0)
+            self.optimizer.step()
+            self.scheduler.step()
+
+    def _loss(self, index: NDArray[np.int64], floor: float, heat: float) -> Tensor:
+        config, net = self.config, self.net
+        episodes = self.simulator.follow(net, self.intervals, index, self.generator, floor)
+        costs = self.simulator.stage_costs(index, episodes, self.prices)
+        returns, decided = discounted_returns(costs, episodes.visited, config.discount)
+        centre, scale = returns[decided].mean(), returns[decided].std() + _TINY
+
+        # Once more in one pass, now with gradients.
+        states = net.encoder.states(self.simulator.inputs(index, episodes))
+        value, action = net.value(states), net.act(states, floor)
+        features, interval = action.log_prob(episodes.chosen, episodes.share, episodes.mattered)
+        # The first visit is at once, whatever was drawn.
+        interval = interval * (torch.arange(interval.shape[1]) > 0)
+        log_prob = features if self.intervals.is_fixed else features + interval
+
+        expected = centre + scale * value.detach()
+        gain = advantages(costs, episodes.visited, expected, config.discount, config.trace) / scale
+        actor = (log_prob * gain)[decided].mean()
+        critic = (value - (returns - centre) / scale)[decided].square().mean()
+        doubt = action.doubt(episodes.mattered)[decided].mean()
+        return actor + critic - heat * config.entropy * doubt
+
+
+def discounted_returns(costs: Tensor, visited: Tensor, discount: float) -> tuple[Tensor, Tensor]:
+    """What follows from each decision on, discounted once per visit, and which were made.
+
+    Args:
+        costs: `(b, L)` per slot.
+        visited: `(b, L)` at which slots there was a visit.
+        discount: Of later visits.
+
+    Returns:
+        Two `(b, L + 1)`; index 0 is the decision before the first visit.
+    """
+    running = torch.zeros(len(costs))
+    returns = torch.zeros(len(costs), costs.shape[1] + 1)
+    for k in reversed(range(costs.shape[1])):
+        running = costs[:, k] + running
+        returns[:, k + 1] = running
+        running = torch.where(visited[:, k], discount * running, running)
+    returns[:, 0] = running
+    return returns, torch.cat([torch.ones_like(visited[:, :1]), visited], dim=1)
+
+
+def advantages(
+    costs: Tensor, visited: Tensor, expected: Tensor, discount: float, trace: float
+) -> Tensor:
+    """How much dearer each decision turned out than expected, `(b, L + 1)`.
+
+    Args:
+        costs: `(b, L)` per slot.
+        visited: `(b, L)` at which slots there was a visit.
+        expected: `(b, L + 1)` what the critic expects from each decision on.
+        discount: Of later visits.
+        trace: 1 sums up what really followed; less trusts the critic from the next visit on.
+    """
+    found = torch.zeros_like(expected)
+    stage, value, later = (torch.zeros(len(costs)) for _ in range(3))
+    for k in reversed(range(costs.shape[1])):
+        stage = stage + costs[:, k]
+        here = visited[:, k]
+        surprise = stage + discount * value - expected[:, k + 1]
+        found[:, k + 1] = surprise + discount * trace * later
+        stage = torch.where(here, 0.0, stage)
+        value = torch.where(here, expected[:, k + 1], value)
+        later = torch.where(here, found[:, k + 1], later)
+    found[:, 0] = stage + discount * value - expected[:, 0] + discount * trace * later
+    return found
+
+
+def worst(totals: Tensor, share: float) -> NDArray[np.int64]:
+    """Positions of the dearest `share` of the follow-ups, at least one."""
+    n = max(1, math.ceil(share * len(totals)))
+    return np.asarray(totals.numpy().argsort(kind="stable")[-n:])

@@ -1,0 +1,229 @@
+"""Greedy forward selection of slots on validation: one growing plan for everybody.
+
+At each step the block of slots with the largest drop of the loss per cost is added. Losses fall
+by less the more is known already, most of the time, so old gains serve as a ranking and only the
+best few, with a few drawn at random, are computed anew (lazy and stochastic greedy).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nocta.core.cohort import Cohort
+from nocta.core.history import History
+from nocta.core.losses import pair_losses
+from nocta.core.predictor import Predictor
+from nocta.core.progress import progress_bar
+
+
+@dataclass(frozen=True)
+class GreedyOptions:
+    """How much work forward selection may do.
+
+    Args:
+        max_subjects: Validation subjects it looks at, drawn at random where there are more.
+        exact_below: With at most this many blocks, every one is tried at every step.
+        n_fresh: Otherwise, this many of the highest ranked are tried at a step...
+        n_random: ...and this many others.
+        share_per_step: Where not every block is tried, this share of the blocks added so far is
+            added at once.
+        patience: After this many additions without a lower loss, the rest is added as it ranks.
+        max_evaluations: The same after this many plans were tried.
+    """
+
+    max_subjects: int = 512
+    exact_below: int = 32
+    n_fresh: int = 8
+    n_random: int = 4
+    share_per_step: float = 0.05
+    patience: int = 24
+    max_evaluations: int = 4000
+
+
+@dataclass(frozen=True)
+class GreedyPath:
+    """Plans that grow from nothing to everything.
+
+    Args:
+        plans: `(k, L, M)`; the first is empty, each holds the one before.
+        costs: `(k,)` mean charge on validation.
+        losses: `(k,)` mean cross-entropy on the validation subjects that were looked at.
+    """
+
+    plans: NDArray[np.bool_]
+    costs: NDArray[np.float64]
+    losses: NDArray[np.float64]
+
+    @property
+    def priority(self) -> NDArray[np.float64]:
+        """`(L, M)` the step at which each slot was added; never added comes last."""
+        return np.asarray(len(self.plans) - self.plans.sum(axis=0), dtype=float)
+
+
+class PlanJudge:
+    """Mean loss and cost of plans that are the same for everybody, on some subjects."""
+
+    def __init__(self, predictor: Predictor, cohort: Cohort, max_rows: int = 4096) -> None:
+        self.predictor = predictor
+        self.cohort = cohort
+        self._plans_at_once = max(1, max_rows // max(len(cohort), 1))
+
+    def losses(self, plans: NDArray[np.bool_]) -> NDArray[np.float64]:
+        """Mean cross-entropy over labelled pairs, `(p, L, M)` to `(p,)`."""
+        pieces = range(0, len(plans), self._plans_at_once)
+        parts = [self._losses(plans[i : i + self._plans_at_once]) for i in pieces]
+        return np.concatenate(parts) if parts else np.zeros(0)
+
+    def costs(self, plans: NDArray[np.bool_]) -> NDArray[np.float64]:
+        """Mean charge per subject, `(p, L, M)` to `(p,)`; what is missing is not charged."""
+        catalog, recorded = self.cohort.catalog, self.cohort.recorded
+        return np.array([catalog.cost_of(plan & recorded).mean() for plan in plans])
+
+    def _losses(self, plans: NDArray[np.bool_]) -> NDArray[np.float64]:
+        labelled = self.cohort.labelled
+        if not labelled.any():
+            return np.zeros(len(plans))
+        histories = [History.of(self.cohort, plan) for plan in plans]
+        predicted = self.predictor.predict_proba(_stack(histories))
+        predicted = predicted.reshape(len(plans), *labelled.shape, -1)[:, labelled]
+        truth = np.broadcast_to(self.cohort.labels[labelled], predicted.shape[:2])
+        return np.asarray(pair_losses(truth, predicted).mean(axis=1))
+
+
+def _stack(histories: list[History]) -> History:
+    """All rows of some histories below each other."""
+    parts = [vars(history).values() for history in histories]
+    return History(*(np.concatenate(arrays) for arrays in zip(*parts, strict=True)))
+
+
+def slot_blocks(open_slots: NDArray[np.bool_], max_blocks: int = 400) -> NDArray[np.bool_]:
+    """What can be added at a step, `(b, L, M)`: single slots, or stretches where there are many.
+
+    With more than `max_blocks` open slots, a block is one feature over consecutive visits, as
+    few as keep the number of blocks within the limit.
+    """
+    length, width = open_slots.shape
+    stretch = 1
+    while stretch < length and width * -(-length // stretch) > max_blocks:
+        stretch += 1
+    if open_slots.sum() <= max_blocks:
+        stretch = 1
+    starts = range(0, length, stretch)
+    blocks = np.zeros((len(starts) * width, length, width), dtype=bool)
+    for i, start in enumerate(starts):
+        for m in range(width):
+            blocks[i * width + m, start : start + stretch, m] = True
+    blocks &= open_slots
+    return blocks[blocks.any(axis=(1, 2))]
+
+
+def greedy_path(
+    predictor: Predictor,
+    cohort: Cohort,
+    blocks: NDArray[np.bool_],
+    *,
+    seed: int,
+    options: GreedyOptions | None = None,
+    progress: bool = False,
+) -> GreedyPath:
+    """Add block after block, each time the one with the largest drop of the loss per cost.
+
+    Args:
+        predictor: Judges the plans.
+        cohort: Validation subjects.
+        blocks: `(b, L, M)` disjoint sets of slots.
+        seed: Decides which subjects are looked at and which blocks are tried at random.
+        options: How much work to do.
+        progress: Show a bar.
+    """
+    options = options or GreedyOptions()
+    rng = np.random.default_rng(seed)
+    sample = cohort
+    if len(cohort) > options.max_subjects:
+        sample = cohort.subset(
+            np.sort(rng.choice(len(cohort), size=options.max_subjects, replace=False))
+        )
+    search = _Search(PlanJudge(predictor, sample), blocks, options, rng)
+    with progress_bar(total=len(blocks), desc="greedy slots", show=progress) as bar:
+        while search.left.any():
+            search.add_next()
+            bar.update(len(search.path) - bar.n)
+    plans = np.concatenate([np.zeros((1, *blocks.shape[1:]), bool), np.stack(search.path)])
+    return GreedyPath(plans, PlanJudge(predictor, cohort).costs(plans), search.judge.losses(plans))
+
+
+class _Search:
+    """State of one forward selection."""
+
+    def __init__(
+        self,
+        judge: PlanJudge,
+        blocks: NDArray[np.bool_],
+        options: GreedyOptions,
+        rng: np.random.Generator,
+    ) -> None:
+        self.judge, self.blocks, self.options, self.rng = judge, blocks, options, rng
+        self.left = np.ones(len(blocks), dtype=bool)
+        self.worth = np.full(len(blocks), np.inf)  # as of when it was last computed
+        self.plan = np.zeros(blocks.shape[1:], dtype=bool)
+        self.path: list[NDArray[np.bool_]] = []
+        self.loss = float(judge.losses(self.plan[None])[0])
+        self.lowest, self.stale_steps, self.n_evaluations = self.loss, 0, 0
+
+    def add_next(self) -> None:
+        """Add the best block, or several at once where many have been added already."""
+        tired = self.stale_steps >= self.options.patience
+        spent = self.n_evaluations >= self.options.max_evaluations
+        for block in self._ranked().tolist() if tired or spent else self._best():
+            self.left[block] = False
+            self.plan = self.plan | self.blocks[block]
+            self.path.append(self.plan)
+
+    def _ranked(self) -> NDArray[np.int64]:
+        """Blocks not added yet, the most promising first."""
+        left = np.flatnonzero(self.left)
+        return left[np.argsort(-self.worth[left], kind="stable")]
+
+    def _best(self) -> list[int]:
+        """The best blocks, by computing anew as few as seems right."""
+        losses: dict[int, float] = {}
+        waiting = self._ranked().tolist()
+        n_fresh = self.options.n_fresh
+        if len(self.blocks) <= self.options.exact_below or np.isinf(self.worth).any():
+            n_fresh = len(waiting)
+        rest = waiting[n_fresh:]
+        if rest:
+            extra = self.rng.choice(rest, size=min(self.options.n_random, len(rest)), replace=False)
+            losses |= self._refresh(extra.tolist())
+            waiting = [b for b in waiting if b not in losses]
+        while waiting:
+            losses |= self._refresh(waiting[:n_fresh])
+            waiting = waiting[n_fresh:]
+            if not waiting or max(self.worth[b] for b in losses) >= self.worth[waiting[0]]:
+                break
+        fresh = sorted(losses, key=lambda b: -float(self.worth[b]))
+        n_added = int(self.options.share_per_step * len(self.path))
+        chosen = fresh[: max(1, min(n_added, len(fresh) // 2))] if rest else fresh[:1]
+        self._moved(losses[chosen[0]] if len(chosen) == 1 else None, chosen)
+        return chosen
+
+    def _moved(self, loss: float | None, chosen: list[int]) -> None:
+        """Note the loss of the plan that comes next."""
+        plan = self.plan | self.blocks[chosen].any(axis=0)
+        self.loss = float(self.judge.losses(plan[None])[0]) if loss is None else loss
+        self.stale_steps = 0 if self.loss < self.lowest else self.stale_steps + len(chosen)
+        self.lowest = min(self.lowest, self.loss)
+
+    def _refresh(self, chosen: list[int]) -> dict[int, float]:
+        """Compute the worth of some blocks given the present plan."""
+        plans = self.plan | self.blocks[chosen]
+        losses = self.judge.losses(plans)
+        extra = self.judge.costs(plans) - self.judge.costs(self.plan[None])[0]
+        drop = self.loss - losses
+        # A block that does not help is ranked by its harm, whatever it costs.
+        self.worth[chosen] = np.where(drop > 0, drop / np.maximum(extra, 1e-9), drop)
+        self.n_evaluations += len(chosen)
+        return dict(zip(chosen, losses.tolist(), strict=True))

@@ -1,0 +1,253 @@
+"""NOCTA, ready to use: fit once, then roll out, plan, trace the frontier, save and load."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator
+
+from nocta.core.cohort import Cohort
+from nocta.core.errors import ConfigError, DataError, NotFittedError
+from nocta.core.history import History
+from nocta.core.operating_points import cost_targets, spread_knob
+from nocta.core.rollout import Availability, Rollout, rollout
+from nocta.evaluation.frontier import Frontier
+from nocta.model.presets.base import EstimatorName, Planner
+from nocta.planning.algorithm import PlanningPolicy
+from nocta.planning.explain import Recommendation, recommend
+from nocta.predictors.cross_fitted import CrossFittedPredictor
+from nocta.predictors.fitting import Preset
+from nocta.tables.schema import Schema
+from nocta.tables.validate import check_classes, check_fits
+
+#: More subjects than this are rolled out piece by piece; each is decided for alone anyway.
+ROLLED_OUT_AT_ONCE = 20_000
+
+
+class NOCTA(BaseEstimator):  # type: ignore[misc]
+    """Plans whole sets of future acquisitions, executes the earliest part, replans.
+
+    Args:
+        estimator: `"amortized"` (quick), `"contrastive"` (evidence from similar subjects), or
+            `"ensemble"` of both, mixed on validation.
+        preset: `"default"` is what we recommend; `"paper"` is as published.
+        seed: Same seed, same model.
+        options: Of the preset, see `nocta.model.presets`.
+
+    Example:
+        >>> from nocta.testing import tiny_cohort
+        >>> train, val, test = tiny_cohort(n_subjects=60, seed=0).split(seed=0)
+        >>> model = NOCTA(seed=0, options={"n_rounds": 0}).fit(train, val)
+        >>> bool(model.rollout(test, budget=2.0).costs.max() <= 2.0)
+        True
+    """
+
+    def __init__(
+        self,
+        estimator: EstimatorName = "amortized",
+        preset: Preset = "default",
+        seed: int = 0,
+        options: dict[str, Any] | None = None,
+    ) -> None:
+        self.estimator = estimator
+        self.preset = preset
+        self.seed = seed
+        self.options = options
+
+    def fit(
+        self,
+        train: Cohort,
+        val: Cohort,
+        *,
+        predictor: CrossFittedPredictor | None = None,
+        progress: bool = False,
+    ) -> Self:
+        """Learn from `train`; stop early and choose on `val`.
+
+        Args:
+            train: Subjects to learn from.
+            val: Subjects to choose on; never the ones to be judged on.
+            predictor: Already fitted on the same `train` and `val`; fitted here otherwise.
+            progress: Show bars.
+        """
+        check_parts(train, val)
+        self.planner_ = planner_class(self.preset).fit(
+            train,
+            val,
+            self.estimator,
+            seed=self.seed,
+            progress=progress,
+            predictor=predictor,
+            **(self.options or {}),
+        )
+        self.catalog_, self.classes_ = train.catalog, train.classes
+        self.schema_ = Schema.of(train).model_dump(mode="json", exclude_none=True)
+        return self
+
+    @property
+    def _planner(self) -> Planner:
+        if not hasattr(self, "planner_"):
+            raise NotFittedError("This model is not fitted yet; call `fit(train, val)` first.")
+        return self.planner_
+
+    def check_fits(self, cohort: Cohort) -> None:
+        """Raise where a cohort has other slots, features, context or classes than this model."""
+        _ = self._planner  # fitted?
+        check_fits(self.catalog_, self.classes_, cohort)
+
+    def policy(self, cost_weight: float = 0.0, *, replan: bool = True) -> PlanningPolicy:
+        """The acting policy at one cost weight (`alpha`)."""
+        if not np.isfinite(cost_weight) or cost_weight < 0:
+            raise ConfigError(f"cost_weight is {cost_weight}; use a number of at least 0.")
+        return self._planner.policy(cost_weight, replan=replan)
+
+    def rollout(
+        self,
+        cohort: Cohort,
+        cost_weight: float = 0.0,
+        *,
+        budget: float | NDArray[np.float64] | None = None,
+        replan: bool = True,
+        availability: Availability = "on-arrival",
+        progress: bool = False,
+    ) -> Rollout:
+        """Act on a whole cohort (Algorithm 1).
+
+        Args:
+            cohort: The subjects; their values stay inside the environment.
+            cost_weight: What one unit of cost is worth in loss (`alpha`).
+            budget: Hard limit per subject.
+            replan: Plan anew after each acquisition.
+            availability: What is known of missing values beforehand.
+            progress: Show a bar.
+
+        Other prices than those it was fitted with are welcome: bring them in the cohort's catalog.
+        Everything acquired and predicted is returned, so memory grows with the cohort.
+        """
+        self.check_fits(cohort)
+        limits = None if budget is None else np.broadcast_to(budget, len(cohort))
+        pieces = [
+            rollout(
+                self.policy(cost_weight, replan=replan),
+                cohort if len(cohort) <= ROLLED_OUT_AT_ONCE else cohort.subset(rows),
+                budget=None if limits is None else limits[rows],
+                availability=availability,
+                seed=self.seed,
+                progress=progress,
+            )
+            for rows in piece_rows(len(cohort))
+        ]
+        return pieces[0] if len(pieces) == 1 else Rollout.concatenate(pieces)
+
+    def frontier(
+        self,
+        cohort: Cohort,
+        cost_weights: Sequence[float] | None = None,
+        metric: str = "accuracy",
+        **options: Any,
+    ) -> Frontier:
+        """Cost against quality over several cost weights.
+
+        Args:
+            cohort: The subjects to act on.
+            cost_weights: By default six around the one at which acquiring everything breaks even.
+            metric: A metric of `nocta.core.metrics`.
+            options: Of `rollout`.
+        """
+        if cost_weights is None:
+            cost_weights = (self._planner.cost_scale * np.geomspace(0.2, 1.2, 6)).tolist()
+        done = [self.rollout(cohort, weight, **options) for weight in cost_weights]
+        return Frontier.of(done, metric)
+
+    def suggest_cost_weights(
+        self,
+        val: Cohort,
+        n_points: int = 10,
+        n_subjects: int | None = None,
+        *,
+        availability: Availability = "on-arrival",
+    ) -> list[float]:
+        """Cost weights whose costs on validation spread evenly, cheapest first.
+
+        Args:
+            val: Subjects to try them on; never the ones to be judged on.
+            n_points: How many to find.
+            n_subjects: Of `val`, as many are tried; fewer where each decision asks neighbours.
+            availability: The rule of the roll-outs they are meant for.
+        """
+        n_subjects = n_subjects or (300 if self.estimator == "amortized" else 100)
+        some = val.subset(np.random.default_rng(self.seed).permutation(len(val))[:n_subjects])
+        scale = self._planner.cost_scale
+
+        def cost_at(weight: float) -> float:
+            return self.rollout(some, weight, availability=availability).cost
+
+        evaluations = 20 if self.estimator == "amortized" else 14
+        return spread_knob(
+            cost_at,
+            (scale * 0.01, scale * 4),
+            cost_targets(some, n_points),
+            n_evaluations=evaluations,
+        )
+
+    def decide(
+        self,
+        history: History,
+        cost_weight: float = 0.0,
+        *,
+        time: int | None = None,
+        remaining: float | None = None,
+    ) -> Recommendation:
+        """The next acquisition of one subject, what it is expected to bring, and the runner-up.
+
+        Args:
+            history: What is known of the subject.
+            cost_weight: What one unit of cost is worth in loss (`alpha`).
+            time: The slot the subject is at; the last one with anything asked for by default.
+            remaining: What may still be spent, without limit by default.
+        """
+        policy = self.policy(cost_weight)
+        expected = (self.catalog_.n_times, len(self.catalog_.columns))
+        if history.values.shape[1:] != expected:
+            raise DataError(
+                f"The history has {history.values.shape[1]} slots and {history.values.shape[2]} "
+                f"columns; the model has {expected[0]} and {expected[1]}."
+            )
+        if remaining is not None and not remaining >= 0:
+            raise ConfigError(f"remaining is {remaining}; use a number of at least 0.")
+        return recommend(policy, history, self.catalog_, time=time, remaining=remaining)
+
+    def save(self, path: str | Path) -> None:
+        """Write the model as a folder: `manifest.json` and `arrays.safetensors`."""
+        from nocta.model.persistence import save_model
+
+        save_model(self, path)
+
+
+def check_parts(train: Cohort, val: Cohort) -> None:
+    """Raise where a model could not be fitted to these subjects; nothing is trained."""
+    check_fits(train.catalog, train.classes, val)
+    check_classes(train, val, "validation", tolerance=0.01)
+
+
+def piece_rows(n_subjects: int) -> list[NDArray[np.int64]]:
+    """Rows of the subjects that are rolled out together, piece by piece."""
+    n_pieces = max(1, -(-n_subjects // ROLLED_OUT_AT_ONCE))
+    return np.array_split(np.arange(n_subjects), n_pieces)
+
+
+def planner_class(preset: str) -> type[Planner]:
+    """The class that fits a preset."""
+    if preset == "default":
+        from nocta.model.presets.default import DefaultPlanner
+
+        return DefaultPlanner
+    if preset == "paper":
+        from nocta.model.presets.paper import PaperPlanner
+
+        return PaperPlanner
+    raise ConfigError(f"preset is '{preset}'; use 'default' or 'paper'.")

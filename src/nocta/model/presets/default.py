@@ -1,0 +1,324 @@
+"""The `default` preset: what we measured to be best.
+
+A predictor that fits the cohort's size; an amortized estimator, trained as `amortized_recipe` says;
+retrieval as `retrieval_recipe` says; beam search. Nothing that is trained depends on the
+cost weight, so one fit serves every cost weight and budget.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nocta.core.catalog import Catalog
+from nocta.core.cohort import Cohort
+from nocta.core.estimator import SequentialEstimator
+from nocta.core.options import read_options
+from nocta.core.policy import Observation
+from nocta.core.rollout import rollout
+from nocta.model.presets.amortized_recipe import (
+    HINDSIGHT,
+    INDIVIDUAL_SHARES,
+    fit_committee,
+    fit_network,
+)
+from nocta.model.presets.base import EstimatorName, Planner, break_even_weight, slot_worth
+from nocta.model.presets.options import DefaultOptions, check_estimator
+from nocta.model.presets.retrieval_recipe import fit_retrieval
+from nocta.planning.algorithm import PlanningPolicy, Search
+from nocta.planning.estimators.amortized import AmortizedEstimator
+from nocta.planning.estimators.committee import CommitteeEstimator
+from nocta.planning.estimators.contrastive import ContrastiveEstimator
+from nocta.planning.estimators.counted_votes import CountedContrastive
+from nocta.planning.estimators.ensemble import EnsembleEstimator
+from nocta.planning.estimators.on_policy import PlanMemory
+from nocta.planning.estimators.population_plug_in import PopulationPlugIn
+from nocta.planning.estimators.slot_shares import can_be_counted
+from nocta.planning.estimators.targets import LossTargets
+from nocta.planning.search import (
+    BRANCHES,
+    VOTED_BRANCHES,
+    FoundPlans,
+    beam_search,
+    draw_candidates,
+    sample_search,
+)
+from nocta.planning.space import MAX_EXHAUSTIVE, ActionTable
+from nocta.predictors.cross_fitted import CrossFittedPredictor
+from nocta.predictors.fitting import fit_predictor
+
+#: Validation subjects on whom a share is tried, at most.
+_MOST_TRIED = 300
+
+
+class DefaultPlanner(Planner):
+    """A fitted `default` preset; see the module.
+
+    Args:
+        name: Which estimator plans.
+        options: The knobs it was fitted with.
+        predictor: Predicts, and gives the losses estimators learn from.
+        actions: What may be acquired at each slot.
+        cost_scale: Cost weight at which acquiring everything breaks even.
+        amortized: The network or committee of networks, where it is used.
+        contrastive: The retrieval, where it is used.
+        amortized_share: Weight of the network where both are used.
+        worth: `(L, M)` worth of each slot on its own, for guided samples.
+        seed: Of sampled plans.
+        population: What plans do on average, where subjects are few: estimates are drawn to it.
+        individual_share: Weight of a subject's own estimate against that.
+    """
+
+    def __init__(
+        self,
+        name: EstimatorName,
+        options: DefaultOptions,
+        predictor: CrossFittedPredictor,
+        actions: ActionTable,
+        cost_scale: float,
+        amortized: AmortizedEstimator | CommitteeEstimator | None = None,
+        contrastive: ContrastiveEstimator | None = None,
+        amortized_share: float = 0.5,
+        worth: NDArray[np.float64] | None = None,
+        seed: int = 0,
+        population: PopulationPlugIn | None = None,
+        individual_share: float = 0.5,
+    ) -> None:
+        self.name, self.options = name, options
+        self.population, self.individual_share = population, individual_share
+        self.predictor: CrossFittedPredictor = predictor
+        self.actions, self.cost_scale = actions, cost_scale
+        self.amortized, self.contrastive = amortized, contrastive
+        self.amortized_share = amortized_share
+        self.worth, self.seed = worth, seed
+        self._priced: tuple[Catalog | None, ActionTable] = (None, actions)
+
+    @property
+    def estimator(self) -> SequentialEstimator:
+        """The estimator that plans."""
+        members: list[SequentialEstimator] = [
+            m for m in (self.amortized, self.contrastive) if m is not None
+        ]
+        own = members[0]
+        if len(members) > 1:
+            own = EnsembleEstimator(members, [self.amortized_share, 1 - self.amortized_share])
+        if self.population is None:
+            return own
+        return EnsembleEstimator(
+            [own, self.population], [self.individual_share, 1 - self.individual_share]
+        )
+
+    @property
+    def chunk(self) -> int:  # type: ignore[override]
+        """Retrieval holds every neighbour's state, so few subjects at a time stay in cache.
+
+        Votes that are looked up hold none.
+        """
+        if self.contrastive is None:
+            return 256
+        return 32 if isinstance(self.contrastive, CountedContrastive) else 4
+
+    @property
+    def width(self) -> int:
+        return self.options.width if self.contrastive is None else self.options.voting_width
+
+    @property
+    def branches(self) -> int:
+        """A vote costs more than a network's answer; it matters where subsets are proposed."""
+        proposed = max(len(s) for s in self.actions.subsets) > 2**MAX_EXHAUSTIVE
+        return VOTED_BRANCHES if proposed and self.contrastive is not None else BRANCHES
+
+    def search(self, cost_weight: float, n_best: int = 2) -> Search:
+        estimator, options = self.estimator, self.options
+
+        def grow(observation: Observation, weights: NDArray[np.float64], /) -> FoundPlans:
+            actions = self._actions_for(observation.catalog)
+            return beam_search(
+                estimator,
+                observation,
+                actions,
+                weights,
+                self.width,
+                n_best=n_best,
+                branches=self.branches,
+            )
+
+        def sample(observation: Observation, weights: NDArray[np.float64], /) -> FoundPlans:
+            worth = self.worth if options.search == "guided" else None
+            plans = draw_candidates(observation, options.n_candidates, self.seed, worth)
+            charges = observation.catalog.cost_of(plans)
+            return sample_search(estimator, observation, plans, charges, weights, n_best)
+
+        return grow if options.search == "beam" else sample
+
+    def _actions_for(self, catalog: Catalog) -> ActionTable:
+        """The offered subsets at the prices of the observation's own catalog."""
+        if catalog is not self._priced[0]:
+            self._priced = (catalog, self.actions.at_prices(catalog))
+        return self._priced[1]
+
+    # -- fitting --------------------------------------------------------------------
+
+    @classmethod
+    def fit(
+        cls,
+        train: Cohort,
+        val: Cohort,
+        estimator: EstimatorName,
+        *,
+        seed: int = 0,
+        progress: bool = False,
+        predictor: CrossFittedPredictor | None = None,
+        **options: Any,
+    ) -> Self:
+        """Fit everything the estimator needs.
+
+        Args:
+            train: Subjects to learn from.
+            val: Subjects that decide when to stop and what to choose.
+            estimator: Which one to plan with.
+            seed: Same seed, same planner.
+            progress: Show bars.
+            predictor: Already fitted ones; fitted here otherwise.
+            options: Fields of `DefaultOptions`.
+        """
+        check_estimator(estimator)
+        knobs = read_options(DefaultOptions, options)
+        predictor = predictor or fit_predictor(
+            train, val, "default", seed, progress, class_weight=knobs.class_weight
+        )
+        few = len(predictor.members) > 1
+        expected, hindsight = predictor.expected and not few, HINDSIGHT if few else 0.0
+        targets = LossTargets(
+            train, predictor.members, predictor.fold, expected=expected, hindsight=hindsight
+        )
+        val_targets = LossTargets(
+            val, predictor.members[:1], expected=expected, hindsight=hindsight
+        )
+        crowded = (train.catalog.open_slots.sum(axis=1) > MAX_EXHAUSTIVE).any()
+        worth = slot_worth(targets, train) if crowded or knobs.search == "guided" else None
+        actions = ActionTable.build(train.catalog, train, worth)
+        scale = break_even_weight(targets, train)
+        planner = cls(estimator, knobs, predictor, actions, scale, worth=worth, seed=seed)
+        if few and can_be_counted(targets):
+            planner.population = PopulationPlugIn(train, targets, knobs.loss)
+        if estimator in ("amortized", "ensemble"):
+            planner._fit_amortized(train, targets, val, val_targets, seed, progress)
+        if estimator in ("contrastive", "ensemble"):
+            planner.contrastive = fit_retrieval(
+                knobs,
+                predictor,
+                train,
+                targets,
+                val,
+                val_targets,
+                scale,
+                seed,
+                progress,
+                planner.population.tables if planner.population is not None else None,
+            )
+        if estimator == "ensemble":
+            planner._choose_share(val, seed)
+        if planner.population is not None:
+            planner._choose_individual_share(val, seed)
+        return planner
+
+    def _fit_amortized(
+        self,
+        train: Cohort,
+        targets: LossTargets,
+        val: Cohort,
+        val_targets: LossTargets,
+        seed: int,
+        progress: bool,
+    ) -> None:
+        """One network where there are many subjects, a committee where there are few."""
+        data = (train, targets, val, val_targets, seed)
+        if len(self.predictor.members) == 1:
+
+            def rehearse(network: AmortizedEstimator, rng: np.random.Generator) -> PlanMemory:
+                self.amortized = network
+                return self._rehearse(train, rng, progress)
+
+            self.amortized = fit_network(self.options, *data, rehearse, progress)
+            return
+        counted = self.population is not None
+        committee = fit_committee(self.options, *data, progress, with_population=not counted)
+        share = 1.0 if counted else self.options.individual_share
+        if share is None:
+
+            def use(share: float) -> None:
+                self.amortized = committee.with_share(share)
+
+            share = self._least_regret(use, INDIVIDUAL_SHARES, val, seed)
+        self.amortized = committee.with_share(share)
+
+    def _rehearse(self, train: Cohort, rng: np.random.Generator, progress: bool) -> PlanMemory:
+        """Let the planner act on training subjects under many cost weights; keep its plans."""
+        memory = PlanMemory()
+        chosen = np.sort(rng.permutation(len(train))[: self.options.n_rehearsed])
+        # Few distinct weights, so that subjects about whom the same is known are planned once.
+        grid = self.cost_scale * np.geomspace(0.15, 1.5, 8)
+        policy = PlanningPolicy(
+            self.predictor,
+            self.search(0.0, n_best=3),
+            rng.choice(grid, len(chosen)),
+            on_plans=memory,
+        )
+        rollout(policy, train.subset(chosen), progress=progress)
+        memory.subjects = [chosen[rows] for rows in memory.subjects]
+        return memory
+
+    def _choose_individual_share(self, val: Cohort, seed: int) -> None:
+        """How much a subject's own estimate counts against the population's."""
+        share = self.options.individual_share
+        if share is None:
+
+            def use(share: float) -> None:
+                self.individual_share = share
+
+            share = self._least_regret(use, INDIVIDUAL_SHARES, val, seed)
+        self.individual_share = share
+
+    def _choose_share(self, val: Cohort, seed: int) -> None:
+        """The mix of both estimators with the least loss plus cost on validation."""
+        share = self.options.amortized_share
+        if share is None:
+
+            def use(share: float) -> None:
+                self.amortized_share = share
+
+            share = self._least_regret(use, (0.0, 0.5, 1.0), val, seed)
+        self.amortized_share = share
+
+    def _least_regret(
+        self, use: Callable[[float], None], shares: Sequence[float], val: Cohort, seed: int
+    ) -> float:
+        """The middle share, unless another has clearly less loss plus cost on validation.
+
+        Clearly is by more than a standard error of the difference, over three cost weights.
+        """
+        some = val.subset(np.random.default_rng(seed).permutation(len(val))[:_MOST_TRIED])
+        regret = {}
+        for share in shares:
+            use(share)
+            tried = [self.regret(some, self.cost_scale * factor) for factor in (0.3, 0.6, 1.0)]
+            regret[share] = np.sum(tried, axis=0)
+        middle = shares[len(shares) // 2]
+        lead = {share: regret[middle] - own for share, own in regret.items()}
+        sure = {s: d.mean() - d.std() / np.sqrt(max(len(d) - 1, 1)) for s, d in lead.items()}
+        return max(shares, key=lambda share: (max(sure[share], 0.0), share == middle))
+
+    def state(self) -> Any:
+        from nocta.model.presets.default_state import planner_state
+
+        return planner_state(self)
+
+    @classmethod
+    def from_state(cls, config: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Self:
+        from nocta.model.presets.default_state import restore_planner
+
+        return restore_planner(cls, config, arrays)

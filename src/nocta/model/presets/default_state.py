@@ -1,0 +1,206 @@
+"""A fitted `default` preset as plain configuration and arrays, and back.
+
+With the amortized estimator no subject's data is in it, unless subjects are few and the mean over
+them is counted. That and retrieval need the training subjects: such models carry their values,
+labels, visits and context.
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from numpy.typing import NDArray
+
+from nocta.core.cohort import Cohort
+from nocta.model.cohort_state import cohort_state, restore_cohort
+from nocta.model.presets.base import State
+from nocta.planning.estimators.amortized import AmortizedEstimator
+from nocta.planning.estimators.committee import CommitteeEstimator
+from nocta.planning.estimators.contrastive import ContrastiveEstimator
+from nocta.planning.estimators.counted_votes import voting_estimator
+from nocta.planning.estimators.embedding import Embedding
+from nocta.planning.estimators.population_plug_in import PopulationPlugIn
+from nocta.planning.estimators.retrieval import NeighborBank
+from nocta.planning.estimators.targets import LossTargets
+from nocta.planning.space import ActionTable
+from nocta.predictors.cross_fitted import CrossFittedPredictor
+from nocta.predictors.neural import arrays_under
+
+if TYPE_CHECKING:
+    from nocta.model.presets.default import DefaultPlanner
+
+P = TypeVar("P", bound="DefaultPlanner")
+_TABLES = ("subsets", "prices", "charges")
+
+
+def planner_state(planner: DefaultPlanner) -> State:
+    """Everything a fitted planner consists of."""
+    config: dict[str, Any] = {
+        "estimator": planner.name,
+        "options": asdict(planner.options),
+        "cost_scale": planner.cost_scale,
+        "amortized_share": planner.amortized_share,
+        "individual_share": planner.individual_share,
+        "n_times": planner.actions.n_times,
+        "seed": planner.seed,
+    }
+    arrays: dict[str, NDArray[Any]] = {}
+    for table in _TABLES:
+        for t, array in enumerate(getattr(planner.actions, table)):
+            arrays[f"actions.{table}.{t}"] = array
+    if planner.worth is not None:
+        arrays["worth"] = planner.worth
+    parts: dict[str, State] = {"predictor": planner.predictor.state()}
+    if planner.amortized is not None:
+        parts["amortized"] = planner.amortized.state()
+    if planner.population is not None:
+        parts["population"] = population_state(planner.population)
+    if planner.contrastive is not None:
+        shared = _shares_subjects(planner.contrastive, planner.population)
+        parts["contrastive"] = retrieval_state(planner.contrastive, with_subjects=not shared)
+    for name, part in parts.items():
+        add_part(config, arrays, name, part)
+    return config, arrays
+
+
+def restore_planner(cls: type[P], config: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> P:
+    """Inverse of `planner_state`."""
+    from nocta.model.presets.options import DefaultOptions
+
+    predictor = CrossFittedPredictor.from_state(*take_part(config, arrays, "predictor"))
+    tables = (
+        tuple(arrays[f"actions.{table}.{t}"] for t in range(config["n_times"])) for table in _TABLES
+    )
+    amortized = contrastive = population = None
+    if "amortized" in config:
+        own = take_part(config, arrays, "amortized")
+        kind = CommitteeEstimator if "individuals" in own[0] else AmortizedEstimator
+        amortized = kind.from_state(*own)
+    if "population" in config:
+        population = restore_population(predictor, *take_part(config, arrays, "population"))
+    if "contrastive" in config:
+        own = take_part(config, arrays, "contrastive")
+        contrastive = restore_retrieval(predictor, *own, population)
+    return cls(
+        config["estimator"],
+        DefaultOptions(**config["options"]),
+        predictor,
+        ActionTable(*tables),
+        config["cost_scale"],
+        amortized,
+        contrastive,
+        config["amortized_share"],
+        arrays.get("worth"),
+        config["seed"],
+        population,
+        config.get("individual_share", 0.5),
+    )
+
+
+def population_state(estimator: PopulationPlugIn) -> State:
+    config: dict[str, Any] = {"loss": estimator.loss, **_targets_config(estimator.targets)}
+    arrays: dict[str, NDArray[Any]] = {"fold": estimator.targets.fold}
+    add_part(config, arrays, "subjects", cohort_state(estimator.train))
+    return config, arrays
+
+
+def restore_population(
+    predictor: CrossFittedPredictor, config: dict[str, Any], arrays: dict[str, NDArray[Any]]
+) -> PopulationPlugIn:
+    train = restore_cohort(*take_part(config, arrays, "subjects"))
+    return PopulationPlugIn(train, _targets(train, predictor, config, arrays), config["loss"])
+
+
+def _targets_config(targets: LossTargets) -> dict[str, Any]:
+    return {
+        "kinds": list(targets.kinds),
+        "expected": targets.expected,
+        "hindsight": targets.hindsight,
+    }
+
+
+def _targets(
+    train: Cohort,
+    predictor: CrossFittedPredictor,
+    config: dict[str, Any],
+    arrays: dict[str, NDArray[Any]],
+) -> LossTargets:
+    """Inverse of `_targets_config`, for subjects whose folds are kept."""
+    options = (config["kinds"], config["expected"], config["hindsight"])
+    return LossTargets(train, predictor.members, arrays["fold"], *options)
+
+
+def _shares_subjects(estimator: ContrastiveEstimator, population: PopulationPlugIn | None) -> bool:
+    """Whether everybody who is counted may vote, and nobody else: then one copy is enough."""
+    return population is not None and estimator.targets is population.targets
+
+
+def retrieval_state(estimator: ContrastiveEstimator, *, with_subjects: bool = True) -> State:
+    bank = estimator.bank
+    config: dict[str, Any] = {
+        "metric": bank.metric,
+        "kernel": bank.kernel,
+        "size": len(bank.rows),
+        "n_neighbors": bank.n_neighbors,
+        "radius": bank.radius,
+        "index": bank.index,
+        "loss": estimator.loss,
+        "reduction": estimator.reduction,
+        **_targets_config(estimator.targets),
+    }
+    arrays: dict[str, NDArray[Any]] = {}
+    if bank.stands_for is not None:
+        arrays["stands_for"] = bank.stands_for
+    if with_subjects:  # only those who are kept for retrieval can ever vote
+        arrays["fold"] = estimator.targets.fold[bank.rows]
+        add_part(config, arrays, "subjects", cohort_state(bank.train.subset(bank.rows)))
+    if bank.embedding is not None:
+        add_part(config, arrays, "embedding", bank.embedding.state())
+    return config, arrays
+
+
+def restore_retrieval(
+    predictor: CrossFittedPredictor,
+    config: dict[str, Any],
+    arrays: dict[str, NDArray[Any]],
+    population: PopulationPlugIn | None = None,
+) -> ContrastiveEstimator:
+    """Inverse of `retrieval_state`; the subjects are those of the population where it has none."""
+    if "subjects" in config:
+        train = restore_cohort(*take_part(config, arrays, "subjects"))
+        targets, tables = _targets(train, predictor, config, arrays), None
+    else:
+        assert population is not None
+        train, targets, tables = population.train, population.targets, population.tables
+    embedding = None
+    if "embedding" in config:
+        embedding = Embedding.from_state(*take_part(config, arrays, "embedding"))
+    first = predictor.members[0]
+    bank = NeighborBank(
+        train,
+        config["metric"],
+        encoder=first.encoder_ if embedding is None else embedding.encoder_,
+        embedding=embedding,
+        predictor=first,
+        size=config["size"],
+        n_neighbors=config["n_neighbors"],
+        radius=config["radius"],
+        kernel=config["kernel"],
+        stands_for=arrays.get("stands_for"),
+        index=config.get("index", "torch"),
+    )
+    return voting_estimator(bank, targets, config["loss"], config["reduction"], tables)
+
+
+def add_part(
+    config: dict[str, Any], arrays: dict[str, NDArray[Any]], name: str, part: State
+) -> None:
+    """Nest one part's configuration and arrays under its name."""
+    config[name] = part[0]
+    arrays |= {f"{name}.{key}": array for key, array in part[1].items()}
+
+
+def take_part(config: dict[str, Any], arrays: dict[str, NDArray[Any]], name: str) -> State:
+    """Inverse of `add_part`."""
+    return config[name], arrays_under(arrays, f"{name}.")

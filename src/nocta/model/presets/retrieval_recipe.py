@@ -1,0 +1,64 @@
+"""How the `default` preset fits retrieval: many neighbours, fading votes, one embedding."""
+
+from __future__ import annotations
+
+from nocta.core.cohort import Cohort
+from nocta.model.presets.options import DefaultOptions
+from nocta.planning.estimators.bank import choose_bank
+from nocta.planning.estimators.contrastive import ContrastiveEstimator
+from nocta.planning.estimators.counted_votes import voting_estimator
+from nocta.planning.estimators.embedding import Embedding
+from nocta.planning.estimators.retrieval import NeighborBank
+from nocta.planning.estimators.slot_shares import ShareTables
+from nocta.planning.estimators.targets import LossTargets
+from nocta.predictors.cross_fitted import CrossFittedPredictor
+from nocta.predictors.training import TrainingConfig
+
+
+def fit_retrieval(
+    options: DefaultOptions,
+    predictor: CrossFittedPredictor,
+    train: Cohort,
+    targets: LossTargets,
+    val: Cohort,
+    val_targets: LossTargets,
+    cost_scale: float,
+    seed: int,
+    progress: bool,
+    tables: ShareTables | None = None,
+) -> ContrastiveEstimator:
+    """Embedding over the whole range of cost weights, and the bank it searches."""
+    embedding = None
+    if options.metric == "embedding":
+        embedding = Embedding(
+            network="recurrent",
+            hidden=64 if len(train) >= 2000 else 32,
+            n_candidates=64,
+            similarity_scale=4.0,
+            training=TrainingConfig(
+                epochs=5 if len(train) >= 2000 else 30,
+                batch_size=48,
+                learning_rate=2e-3,
+                check_every=1,
+                patience=8,
+            ),
+            seed=seed,
+        )
+        weights = [cost_scale * factor for factor in (0.4, 0.7, 1.0)]
+        embedding.fit(train, targets, val, val_targets, weights, progress=progress)
+    rows, stands_for = choose_bank(train.labels, options.bank_size, options.bank_sampling)
+    if len(rows) < len(train):  # only those who are kept can ever vote
+        train, targets = train.subset(rows), targets.subset(train, rows)
+    bank = NeighborBank(
+        train,
+        options.metric,
+        encoder=predictor.members[0].encoder_ if embedding is None else embedding.encoder_,
+        embedding=embedding,
+        predictor=predictor.members[0],
+        n_neighbors=options.n_neighbors,
+        radius=options.radius,
+        kernel=options.kernel,
+        stands_for=stands_for if options.bank_sampling == "stratified" else None,
+        index=options.neighbor_index,
+    )
+    return voting_estimator(bank, targets, options.loss, tables=tables)

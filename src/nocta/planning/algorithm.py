@@ -1,0 +1,110 @@
+"""Algorithm 1: score plans, execute the earliest part of the best one, replan.
+
+Batched over a cohort: subjects at the same slot are planned for together, and subjects about
+whom exactly the same is known are planned for once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nocta.core.policy import Decision, Observation, Policy
+from nocta.core.predictor import Predictor
+from nocta.planning.search import FoundPlans
+
+
+class Search(Protocol):
+    """Finds good plans for subjects who are all at the same slot."""
+
+    def __call__(
+        self, observation: Observation, cost_weight: NDArray[np.float64], /
+    ) -> FoundPlans: ...
+
+
+class PlanningPolicy(Policy):
+    """Plans ahead, acquires the first part of the plan, and plans again (Algorithm 1).
+
+    Args:
+        predictor: Predicts from what was acquired.
+        search: Finds the best plans under an estimator of loss-to-go.
+        cost_weight: What one unit of cost is worth in loss (`alpha`), one for all or one per
+            subject of the roll-out.
+        replan: Plan anew after each acquisition; otherwise the first plan is carried out.
+        chunk: Subjects searched for at once; fewer stay in the processor's cache.
+        on_plans: Called with every batch of observations and the plans found for them.
+    """
+
+    def __init__(
+        self,
+        predictor: Predictor,
+        search: Search,
+        cost_weight: float | NDArray[np.float64],
+        *,
+        replan: bool = True,
+        chunk: int = 256,
+        on_plans: Callable[[Observation, FoundPlans], None] | None = None,
+    ) -> None:
+        self.predictor = predictor
+        self.search = search
+        self.cost_weight = cost_weight
+        self.replan = replan
+        self.chunk = chunk
+        self.on_plans = on_plans
+        self._committed: dict[int, NDArray[np.bool_]] = {}
+
+    def begin(self, n_subjects: int, seed: int) -> None:
+        self._committed = {}
+
+    def decide(self, observation: Observation) -> Decision:
+        if self.replan:
+            return Decision.from_plans(self.best_plans(observation).plans[:, 0])
+        new = np.array([int(row) not in self._committed for row in observation.rows], dtype=bool)
+        if new.any():
+            plans = self.best_plans(observation.subset(new)).plans[:, 0]
+            self._committed |= zip(observation.rows[new].tolist(), plans, strict=True)
+        return Decision.from_plans(self._remainder(observation))
+
+    def best_plans(self, observation: Observation) -> FoundPlans:
+        """The best plans of every subject, whatever slot each of them is at."""
+        weight = np.asarray(self.cost_weight, dtype=float)
+        weights = weight[observation.rows] if weight.ndim else np.full(len(observation), weight)
+        pieces: list[tuple[NDArray[np.int64], FoundPlans]] = []
+        for time in np.unique(observation.time):
+            rows = np.flatnonzero(observation.time == time)
+            first, back = _distinct(observation, weights, rows)
+            chunks = np.array_split(first, max(1, -(-len(first) // self.chunk)))
+            found = FoundPlans.concatenate(
+                [self.search(observation.subset(c), weights[c]) for c in chunks]
+            ).take(back)
+            if self.on_plans is not None:
+                self.on_plans(observation.subset(rows), found)
+            pieces.append((rows, found))
+        order = np.argsort(np.concatenate([rows for rows, _ in pieces]), kind="stable")
+        return FoundPlans.concatenate([found for _, found in pieces]).take(order)
+
+    def _remainder(self, observation: Observation) -> NDArray[np.bool_]:
+        """What is left of the committed plans, less what is no longer open or affordable."""
+        plans = np.stack([self._committed[int(r)] for r in observation.rows])
+        plans = plans & observation.open_slots
+        spent = np.cumsum(observation.catalog.cost_per_visit(plans), axis=1)
+        return np.asarray(plans & (spent <= observation.remaining[:, None] + 1e-9)[:, :, None])
+
+
+def _distinct(
+    observation: Observation, weights: NDArray[np.float64], rows: NDArray[np.int64]
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """One row of each distinct observation, and for every row which of them it equals."""
+    known = observation.history
+    parts = [known.values[rows], known.unavailable[rows], known.context[rows], weights[rows]]
+    parts += [known.acquired[rows], observation.remaining[rows]]
+    if observation.available is not None:
+        parts.append(observation.available[rows])
+    flat = [np.ascontiguousarray(p).reshape(len(rows), -1).view(np.uint8) for p in parts if p.size]
+    keys = np.ascontiguousarray(np.concatenate(flat, axis=1))
+    rows_as_one = keys.view(np.dtype((np.void, keys.shape[1]))).reshape(-1)
+    _, first, back = np.unique(rows_as_one, return_index=True, return_inverse=True)
+    return rows[first], back

@@ -1,0 +1,283 @@
+"""NOCT-Amortized: a network that predicts the loss of a plan from what is known now.
+
+Paper: section 3.5, equations 7 to 9, with the loss-only target of appendix B.3. This is the
+`default` preset's form: an encoder reads what was acquired up to `t`, a decoder then walks over
+the plan and gives the expected loss at every later time. Plans that share a prefix share its
+computation, and cost enters only when plans are ranked. The published form, one number from a
+plain network, is `nocta.planning.estimators.amortized_mlp`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import asdict
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from nocta.core.cohort import Cohort
+from nocta.core.errors import NotFittedError
+from nocta.core.estimator import SequentialEstimator
+from nocta.core.policy import Observation
+from nocta.core.random_plans import random_requests
+from nocta.planning.estimators.targets import LossTargets
+from nocta.planning.objective import PlanningLoss
+from nocta.predictors.encoding import EncodedCohort, InputEncoder
+from nocta.predictors.gru import combine, input_half, state_half
+from nocta.predictors.neural import arrays_under
+from nocta.predictors.training import TrainingConfig, TrainingLog, train
+
+#: The losses every fit learns to predict; a policy plans with either.
+LOSSES: tuple[PlanningLoss, ...] = ("cross-entropy", "error")
+#: Rows (subject, request) that decide when to stop, at least, and up to twice as many.
+_VALIDATION_ROWS = 600
+#: Draws, for training subjects, what is asked for `(b, L, M)` and the first slot `(b,)` after
+#: which that no longer depends on values seen later: only from there on it counts as a plan.
+Requests = Callable[
+    [NDArray[np.int64], np.random.Generator], tuple[NDArray[np.bool_], NDArray[np.int64]]
+]
+
+
+class PlanNet(nn.Module):
+    """One recurrent unit that first reads what was acquired, then what is planned."""
+
+    def __init__(self, width: int, slot_width: int, n_features: int, hidden: int, dropout: float):
+        super().__init__()
+        self.read = nn.Linear(width, hidden)
+        self.plan = nn.Linear(n_features + width - slot_width, hidden)
+        self.cell = nn.GRU(hidden, hidden, batch_first=True)
+        self.drop = nn.Dropout(dropout)
+        self.head = nn.Sequential(
+            nn.Linear(hidden, hidden), nn.ReLU(), nn.Linear(hidden, len(LOSSES))
+        )
+
+    def forward(self, history: Tensor, plan: Tensor, planned: Tensor) -> Tensor:
+        """Expected losses at every slot, `(n, s, L, n_losses)`; they mean something after `t`.
+
+        Args:
+            history: `(n, L, width)` inputs of what was acquired.
+            plan: `(n, L, n_features + frame)` what is planned, beside slot and context.
+            planned: `(n, s, L)` booleans, true after the current slot of each start.
+        """
+        mode = planned[..., None]
+        steps = torch.where(mode, self.plan(plan)[:, None], self.read(history)[:, None])
+        out, _ = self.cell(self.drop(F.relu(steps.flatten(0, 1))))
+        return self.losses(out.view(*steps.shape))
+
+    def encode(self, history: Tensor) -> Tensor:
+        """State after every slot of the history, `(n, L, hidden)`."""
+        out, _ = self.cell(F.relu(self.read(history)))
+        return out  # type: ignore[no-any-return]
+
+    def losses(self, state: Tensor) -> Tensor:
+        """Expected losses at the slot the state has reached, `(..., n_losses)`."""
+        return self.head(self.drop(state))  # type: ignore[no-any-return]
+
+
+class PlanState(NamedTuple):
+    """Where the recurrent unit stands after a prefix, and the frame it goes on with."""
+
+    hidden: Tensor  # (n, q, hidden)
+    frame: Tensor  # (n, L, frame): slot and context
+
+
+class AmortizedEstimator(BaseEstimator, SequentialEstimator):  # type: ignore[misc]
+    """Predicts the expected loss of any plan, time by time, in one pass.
+
+    Choose it when decisions must be quick. One fit serves every cost weight and budget, and
+    both planning losses.
+
+    Args:
+        hidden: Units of encoder and decoder.
+        dropout: On the encoder's inputs and the head's.
+        n_starts: Current times drawn per subject and step of training.
+        training: Length and pace.
+        loss: Which loss plans are scored by; may be changed after the fit.
+        seed: Same seed, same network.
+    """
+
+    def __init__(
+        self,
+        hidden: int = 64,
+        dropout: float = 0.0,
+        n_starts: int = 3,
+        training: TrainingConfig = TrainingConfig(epochs=120),  # noqa: B008 - frozen
+        loss: PlanningLoss = "cross-entropy",
+        seed: int = 0,
+    ) -> None:
+        self.hidden = hidden
+        self.dropout = dropout
+        self.n_starts = n_starts
+        self.training = training
+        self.loss = loss
+        self.seed = seed
+
+    def fit(
+        self,
+        train_cohort: Cohort,
+        train_targets: LossTargets,
+        val_cohort: Cohort,
+        val_targets: LossTargets,
+        *,
+        requests: Requests | None = None,
+        warm_start: bool = False,
+        progress: bool = False,
+    ) -> Self:
+        """Regress the losses of training subjects under random requests cut at random times.
+
+        Args:
+            train_cohort: Subjects to learn from.
+            train_targets: Their losses under any request.
+            val_cohort: Subjects that decide when to stop.
+            val_targets: Their losses.
+            requests: What is asked for of the training subjects; random sets by default.
+            warm_start: Continue from the present weights.
+            progress: Show a bar.
+        """
+        catalog = train_cohort.catalog
+        rng = np.random.default_rng(self.seed)
+        with torch.random.fork_rng():
+            torch.manual_seed(self.seed)
+            if not (warm_start and hasattr(self, "net_")):
+                self.encoder_ = InputEncoder().fit(train_cohort)
+                self.net_ = self._build()
+            self._train(
+                EncodedCohort(self.encoder_, train_cohort),
+                train_targets,
+                EncodedCohort(self.encoder_, val_cohort),
+                val_targets,
+                catalog.open_slots,
+                requests or random_plans(catalog.open_slots),
+                rng,
+                progress,
+            )
+        return self
+
+    def _build(self) -> PlanNet:
+        e = self.encoder_
+        return PlanNet(e.width, e.slot_width, e.n_features_, self.hidden, self.dropout)
+
+    def _train(
+        self,
+        data: EncodedCohort,
+        targets: LossTargets,
+        val_data: EncodedCohort,
+        val_targets: LossTargets,
+        open_slots: NDArray[np.bool_],
+        requests: Requests,
+        rng: np.random.Generator,
+        progress: bool,
+    ) -> None:
+        val_rng = np.random.default_rng(self.seed + 1)
+        # Few validation subjects are looked at under several requests each.
+        val_index = np.tile(np.arange(len(val_data)), max(1, _VALIDATION_ROWS // len(val_data)))
+        val_asked = random_requests(len(val_index), open_slots, val_rng)
+        val_losses = val_targets(val_index, val_asked)
+        val_starts = self._draw_starts(np.full(len(val_index), -1), val_rng)
+
+        def batch_loss(index: NDArray[np.int64]) -> Tensor:
+            asked, earliest = requests(index, rng)
+            starts = self._draw_starts(earliest, rng)
+            return self._regression_loss(data, index, asked, targets(index, asked), starts)
+
+        def validation_loss() -> float:
+            return float(
+                self._regression_loss(val_data, val_index, val_asked, val_losses, val_starts)
+            )
+
+        self.log_ = train(
+            self.net_,
+            len(data),
+            batch_loss,
+            validation_loss,
+            self.training,
+            rng,
+            description="amortized estimator",
+            progress=progress,
+        )
+
+    def _draw_starts(
+        self, earliest: NDArray[np.int64], rng: np.random.Generator
+    ) -> NDArray[np.int64]:
+        last = self.encoder_.n_times_ - 1
+        return rng.integers(earliest[:, None], last, size=(len(earliest), self.n_starts))
+
+    def _regression_loss(
+        self,
+        data: EncodedCohort,
+        index: NDArray[np.int64],
+        asked: NDArray[np.bool_],
+        losses: Tensor,
+        starts: NDArray[np.int64],
+    ) -> Tensor:
+        """Squared error of the expected losses after each start, averaged over times."""
+        planned = torch.arange(asked.shape[1]) > torch.from_numpy(starts)[..., None]  # (b, s, L)
+        plan = torch.cat([torch.from_numpy(asked), data.frame[torch.as_tensor(index)]], dim=2)
+        expected: Tensor = self.net_(data.inputs(index, asked), plan, planned)
+        error = ((expected - losses[:, None]) ** 2).sum(-1)  # (b, s, L)
+        return (error * planned).sum() / planned.sum().clamp(min=1)
+
+    @torch.no_grad()
+    def start(self, observation: Observation) -> PlanState:
+        self._check_fitted()
+        time = int(observation.time[0])
+        inputs = self.encoder_.encode(observation.history)
+        frame = inputs[:, :, self.encoder_.slot_width :]
+        if time < 0:
+            return PlanState(torch.zeros(len(observation), 1, self.hidden), frame)
+        return PlanState(self.net_.encode(inputs[:, : time + 1])[:, -1:], frame)
+
+    @torch.no_grad()
+    def branch(
+        self, state: PlanState, time: int, parents: Tensor, subsets: Tensor
+    ) -> tuple[PlanState, Tensor]:
+        n, s, net = len(parents), len(subsets), self.net_
+        parent = state.hidden.gather(1, parents[..., None].expand(-1, -1, self.hidden))
+        frame = state.frame[:, time, None].expand(n, s, -1)
+        plan = torch.cat([subsets.float().expand(n, s, -1), frame], dim=2)
+        from_input = input_half(net.cell, F.relu(net.plan(plan)))[:, None]  # (n, 1, s, 3h)
+        from_state = state_half(net.cell, parent)[:, :, None]  # (n, q, 1, 3h)
+        hidden = combine(from_input, from_state, parent[:, :, None])  # (n, q, s, h)
+        loss = net.losses(hidden)[..., LOSSES.index(self.loss)]
+        return PlanState(hidden.flatten(1, 2), state.frame), loss
+
+    def _check_fitted(self) -> None:
+        if not hasattr(self, "net_"):
+            raise NotFittedError("This estimator is not fitted yet; call `fit` first.")
+
+    def state(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+        """Plain configuration and arrays that restore the fitted estimator."""
+        config = {**self.get_params(deep=False), "training": asdict(self.training)}
+        config["fitted"] = {"best_epoch": self.log_.best_epoch}
+        arrays = {f"encoder.{k}": v for k, v in self.encoder_.state().items()}
+        arrays |= {f"net.{k}": v.numpy() for k, v in self.net_.state_dict().items()}
+        return config, arrays
+
+    @classmethod
+    def from_state(cls, config: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Self:
+        """Inverse of `state`."""
+        options = {k: v for k, v in config.items() if k != "fitted"}
+        out = cls(**{**options, "training": TrainingConfig(**options["training"])})
+        out.encoder_ = InputEncoder.from_state(arrays_under(arrays, "encoder."))
+        out.log_ = TrainingLog((), (), config["fitted"]["best_epoch"])
+        out.net_ = out._build()
+        weights = arrays_under(arrays, "net.")
+        out.net_.load_state_dict({k: torch.from_numpy(np.array(v)) for k, v in weights.items()})
+        out.net_.eval()
+        return out
+
+
+def random_plans(open_slots: NDArray[np.bool_]) -> Requests:
+    """Random requests that are plans from the very start."""
+
+    def draw(
+        index: NDArray[np.int64], rng: np.random.Generator
+    ) -> tuple[NDArray[np.bool_], NDArray[np.int64]]:
+        return random_requests(len(index), open_slots, rng), np.full(len(index), -1)
+
+    return draw

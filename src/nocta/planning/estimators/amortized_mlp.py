@@ -1,0 +1,271 @@
+"""NOCT-Amortized as published: one number, the gain of a plan over stopping, from a plain network.
+
+Paper: section 3.5, equations 7 to 10, with the gain target of appendix B.3. The network
+`f_theta(x_o, v, t)` has the predictor's hidden size; both are fine-tuned together. The
+`default` preset uses `nocta.planning.estimators.amortized` instead, which predicts time by time.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable
+from dataclasses import asdict
+from typing import Any, Self
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator
+from torch import Tensor, nn
+
+from nocta.core.cohort import Cohort
+from nocta.core.errors import NotFittedError
+from nocta.core.estimator import NoctEstimator
+from nocta.core.policy import Observation
+from nocta.core.random_plans import random_requests
+from nocta.planning.objective import LossReduction, gain, loss_to_go, losses_at_times
+from nocta.predictors.encoding import EncodedCohort, InputEncoder
+from nocta.predictors.mlp import MLPNet
+from nocta.predictors.neural import NeuralPredictor, Requests, cross_entropy
+from nocta.predictors.training import TrainingConfig, TrainingLog, train
+
+AMORTIZED_TRAINING = TrainingConfig(
+    epochs=400, batch_size=128, learning_rate=1e-3, schedule="one-cycle", patience=40, check_every=5
+)
+#: Hidden units (subject, plan) that are held at once; bounds memory.
+_UNITS = 1 << 23
+
+
+class GainNet(MLPNet):
+    """A plain network over what is known, the plan and the time; one output.
+
+    The first layer is a sum of a part of the subject and a part of the plan, so scoring many
+    plans for many subjects computes each part once.
+    """
+
+    def __init__(
+        self, slot_width: int, context_width: int, n_times: int, n_features: int, hidden: int
+    ) -> None:
+        super().__init__(slot_width, context_width, n_times, hidden, 1)
+        self.plan = nn.Linear(n_times * n_features, hidden)
+
+    def subject_part(self, inputs: Tensor, time: Tensor) -> Tensor:
+        """First layer's share of what is known at slots `time`, `(n, hidden)`."""
+        # Read at the next slot, of which nothing is known yet: so slot -1 needs no special case.
+        return self.first(inputs)[torch.arange(len(inputs)), time + 1]
+
+    def plan_part(self, plans: Tensor) -> Tensor:
+        """First layer's share of plans `(..., L, M)`, `(..., hidden)`."""
+        return self.plan(plans.flatten(-2).float())  # type: ignore[no-any-return]
+
+    def gains(self, first: Tensor) -> Tensor:
+        """Gain from the two shares added up: `(..., hidden)` to `(...)`."""
+        return self.head(self.after_first(first)).squeeze(-1)  # type: ignore[no-any-return]
+
+
+class AmortizedMLPEstimator(BaseEstimator, NoctEstimator):  # type: ignore[misc]
+    """Predicts how much loss each plan saves against stopping.
+
+    Args:
+        hidden: Units of each of the two hidden layers; the paper takes the predictor's.
+        joint_weight: Weight of the regression beside the predictor's cross-entropy (`lambda`).
+        fine_tune: Train the predictor along (equation 10); otherwise it stays as it is.
+        n_plans: Random plans per subject and step of training.
+        reduction: Sum or mean of the loss over later times.
+        pin_stopping: Score the empty plan as exactly zero; otherwise by its own prediction.
+        training: Length and pace.
+        seed: Same seed, same network.
+    """
+
+    predictor_: NeuralPredictor
+    log_: TrainingLog
+
+    def __init__(
+        self,
+        hidden: int = 10,
+        joint_weight: float = 1.0,
+        fine_tune: bool = True,
+        n_plans: int = 2,
+        reduction: LossReduction = "sum",
+        pin_stopping: bool = False,
+        training: TrainingConfig = AMORTIZED_TRAINING,
+        seed: int = 0,
+    ) -> None:
+        self.hidden = hidden
+        self.joint_weight = joint_weight
+        self.fine_tune = fine_tune
+        self.n_plans = n_plans
+        self.reduction: LossReduction = reduction
+        self.pin_stopping = pin_stopping
+        self.training = training
+        self.seed = seed
+
+    def fit(
+        self,
+        predictor: NeuralPredictor,
+        train_cohort: Cohort,
+        val_cohort: Cohort,
+        *,
+        requests: Requests | None = None,
+        progress: bool = False,
+    ) -> Self:
+        """Regress the gain of random plans, and fine-tune a copy of the predictor along.
+
+        Args:
+            predictor: Already fitted; left as it is. Predict with `predictor_` afterwards.
+            train_cohort: Subjects to learn from.
+            val_cohort: Subjects that decide when to stop.
+            requests: What is asked for of the training subjects: the predictor learns from all
+                of it, plans start from what of it lies before a random time. Random by default.
+            progress: Show a bar.
+        """
+        rng = np.random.default_rng(self.seed)
+        self.predictor_ = copy.deepcopy(predictor)
+        self.encoder_ = predictor.encoder_
+        with torch.random.fork_rng():
+            torch.manual_seed(self.seed)
+            self.net_ = self._build()
+            draw = self._batches(train_cohort, requests)
+            held_out = self._batches(val_cohort, None)
+            val_index = np.arange(len(val_cohort))
+            trained = [self.net_, self.predictor_.net_] if self.fine_tune else [self.net_]
+            self.log_ = train(
+                nn.ModuleList(trained),
+                len(train_cohort),
+                lambda index: self._loss(draw(index, rng)),
+                # The same masks, times and plans at every check.
+                lambda: float(
+                    self._loss(held_out(val_index, np.random.default_rng(self.seed + 1)))
+                ),
+                self.training,
+                rng,
+                description="amortized estimator",
+                progress=progress,
+            )
+        self.predictor_.net_.eval()
+        return self
+
+    def _build(self) -> GainNet:
+        e = self.encoder_
+        context = e.width - e.slot_width - e.n_times_
+        return GainNet(e.slot_width, context, e.n_times_, e.n_features_, self.hidden)
+
+    def _batches(
+        self, cohort: Cohort, requests: Requests | None
+    ) -> Callable[[NDArray[np.int64], np.random.Generator], _Batch]:
+        data = EncodedCohort(self.encoder_, cohort)
+        open_slots = cohort.catalog.open_slots
+        ask = requests or (lambda index, r: random_requests(len(index), open_slots, r))
+
+        def draw(index: NDArray[np.int64], rng: np.random.Generator) -> _Batch:
+            time = rng.integers(-1, cohort.n_times - 1, size=len(index))
+            later = np.arange(cohort.n_times)[None, :, None] > time[:, None, None]
+            asked = ask(index, rng)
+            repeated = np.repeat(np.arange(len(index)), self.n_plans)
+            plans = _random_plans((open_slots & later)[repeated], rng)
+            return _Batch(data, index, asked, asked & ~later, repeated, plans, time)
+
+        return draw
+
+    def _loss(self, batch: _Batch) -> Tensor:
+        net = self.predictor_.net_
+        everyone = torch.arange(len(batch.time))
+        with torch.no_grad():
+            stopping = self._loss_to_go(net(batch.inputs_known), batch, everyone)
+            planned = self._loss_to_go(net(batch.inputs_planned), batch, batch.repeated)
+        target = gain(stopping[batch.repeated], planned)
+        subject = self.net_.subject_part(batch.inputs_known, batch.time)[batch.repeated]
+        found = self.net_.gains(subject + self.net_.plan_part(batch.plans))
+        regression = (found - target).square().mean()
+        if not self.fine_tune:
+            return regression
+        prediction = cross_entropy(net(batch.inputs_asked), batch.labels)
+        return prediction + self.joint_weight * regression
+
+    def _loss_to_go(self, logits: Tensor, batch: _Batch, rows: Tensor) -> Tensor:
+        log_proba = torch.log_softmax(logits / self.predictor_.temperature_, dim=-1)
+        labels = batch.labels[rows]
+        later = torch.arange(labels.shape[1]) > batch.time[rows, None]
+        losses = losses_at_times(log_proba, labels, "cross-entropy") * later
+        return loss_to_go(losses, -1, (labels >= 0) & later, self.reduction)
+
+    @torch.no_grad()
+    def score_plans(self, observation: Observation, plans: NDArray[np.bool_]) -> Tensor:
+        """Expected loss-to-go of every plan less that of stopping, `(n, p)`; lower is better."""
+        if not hasattr(self, "net_"):
+            raise NotFittedError("This estimator is not fitted yet; call `fit` first.")
+        steps = torch.from_numpy(np.ascontiguousarray(plans))
+        inputs = self.encoder_.encode(observation.history)
+        subject = self.net_.subject_part(inputs, torch.from_numpy(observation.time))
+        parts = self.net_.plan_part(steps)
+        parts = parts if steps.ndim == 4 else parts.expand(len(subject), *parts.shape)
+        size = max(1, _UNITS // (parts.shape[1] * self.hidden))
+        starts = range(0, len(subject), size)
+        gains = torch.cat(
+            [self.net_.gains(subject[i : i + size, None] + parts[i : i + size]) for i in starts]
+        )
+        if self.pin_stopping:
+            gains = torch.where(steps.flatten(-2).any(dim=-1), gains, 0.0)
+        return -gains
+
+    def state(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+        """Plain configuration and arrays; `predictor_` has its own state."""
+        config = {**self.get_params(deep=False), "training": asdict(self.training)}
+        config["fitted"] = {"best_epoch": self.log_.best_epoch}
+        arrays = {f"encoder.{k}": v for k, v in self.encoder_.state().items()}
+        arrays |= {f"net.{k}": v.numpy() for k, v in self.net_.state_dict().items()}
+        return config, arrays
+
+    @classmethod
+    def from_state(
+        cls,
+        config: dict[str, Any],
+        arrays: dict[str, NDArray[Any]],
+        predictor: NeuralPredictor,
+    ) -> Self:
+        """Inverse of `state`, with the restored `predictor_`."""
+        options = {k: v for k, v in config.items() if k != "fitted"}
+        out = cls(**{**options, "training": TrainingConfig(**options["training"])})
+        parts: dict[str, dict[str, NDArray[Any]]] = {"encoder": {}, "net": {}}
+        for key, array in arrays.items():
+            head, _, tail = key.partition(".")
+            parts[head][tail] = array
+        out.encoder_ = InputEncoder.from_state(parts["encoder"])
+        out.predictor_ = predictor
+        out.log_ = TrainingLog((), (), config["fitted"]["best_epoch"])
+        out.net_ = out._build()
+        weights = {k: torch.from_numpy(np.array(v)) for k, v in parts["net"].items()}
+        out.net_.load_state_dict(weights)
+        out.net_.eval()
+        return out
+
+
+class _Batch:
+    """Subjects at times of their own, what was asked for of them, and plans for each."""
+
+    def __init__(
+        self,
+        data: EncodedCohort,
+        index: NDArray[np.int64],
+        asked: NDArray[np.bool_],
+        known: NDArray[np.bool_],
+        repeated: NDArray[np.int64],
+        plans: NDArray[np.bool_],
+        time: NDArray[np.int64],
+    ) -> None:
+        self.time = torch.from_numpy(time)
+        self.repeated = torch.from_numpy(repeated)
+        self.plans = torch.from_numpy(plans)
+        self.inputs_asked = data.inputs(index, asked)
+        self.inputs_known = data.inputs(index, known)
+        self.inputs_planned = data.inputs(index[repeated], known[repeated] | plans)
+        self.labels = data.labels[torch.from_numpy(index)]
+
+
+def _random_plans(open_slots: NDArray[np.bool_], rng: np.random.Generator) -> NDArray[np.bool_]:
+    """One plan for each row of `(n, L, M)` open slots: a uniform size, then a uniform subset."""
+    flat = open_slots.reshape(len(open_slots), -1)
+    noise = np.where(flat, rng.uniform(size=flat.shape), np.inf)
+    ranks = noise.argsort(axis=1).argsort(axis=1)
+    size = rng.integers(0, flat.sum(axis=1) + 1)
+    return np.asarray(ranks < size[:, None]).reshape(open_slots.shape)

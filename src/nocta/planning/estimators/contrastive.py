@@ -1,0 +1,162 @@
+"""NOCT-Contrastive: score a plan by what it did for similar training subjects.
+
+Paper: section 3.4, equation 6. The training subjects nearest to the query, seen through the
+query's mask, are carried along the plan with their own recorded values and labels; their losses
+are averaged. The metric is learned (`embedding.py`), or taken from the predictor or the values for
+the ablation.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+from torch.nn import functional as F
+
+from nocta.core.errors import ConfigError
+from nocta.core.estimator import SequentialEstimator
+from nocta.core.policy import Observation
+from nocta.planning.estimators.plug_in import grows_trees, shared_plan_losses
+from nocta.planning.estimators.retrieval import NeighborBank, Neighbors, rows_by_mask
+from nocta.planning.estimators.targets import LossTargets
+from nocta.planning.objective import LossReduction, PlanningLoss
+from nocta.predictors.plan_tree import PlanTree
+from nocta.predictors.walking import WalkingNet
+
+#: Numbers held at once for one slot of voters' states; bounds memory.
+_UNITS = 1 << 24
+
+
+class VotingState(NamedTuple):
+    """Where the predictors stand with every voter after some prefixes.
+
+    Voters are kept apart by the predictor that never saw them, so that each is asked once.
+    """
+
+    neighbors: Neighbors
+    voters: dict[int, Tensor]  # positions among all n * K voters, by fold
+    hidden: dict[int, Tensor]  # (voters of the fold, prefixes, hidden)
+
+
+class ContrastiveEstimator(SequentialEstimator):
+    """Averages the plug-in loss over the nearest training subjects.
+
+    Choose it when the evidence behind a plan should be real subjects that can be shown. Each
+    decision looks up neighbours; `AmortizedEstimator` answers from one network.
+
+    Args:
+        bank: Finds the neighbours.
+        targets: Losses of the same training subjects under any request.
+        loss: Which loss plans are scored by; may be changed at any time.
+        reduction: Sum of the loss over later times (equation 1), or mean over labelled ones.
+    """
+
+    def __init__(
+        self,
+        bank: NeighborBank,
+        targets: LossTargets,
+        loss: PlanningLoss = "cross-entropy",
+        reduction: LossReduction = "sum",
+    ) -> None:
+        self.bank = bank
+        self.targets = targets
+        self.loss: PlanningLoss = loss
+        self.reduction: LossReduction = reduction
+
+    # -- plans shared by all subjects, any predictor ------------------------------
+
+    def score_plans(self, observation: Observation, plans: NDArray[np.bool_]) -> Tensor:
+        if plans.ndim == 4:
+            return super().score_plans(observation, plans)
+        neighbors, time = self.bank.nearest(observation), int(observation.time[0])
+        tree = PlanTree.of(plans, time) if grows_trees(self.targets) else None
+        out = torch.zeros(len(observation), len(plans))
+        for mask, rows in rows_by_mask(observation.history.requested):
+            # Who votes for several subjects with the same mask is asked once.
+            voters, place = torch.unique(neighbors.subjects[rows], return_inverse=True)
+            losses = shared_plan_losses(
+                self.targets, voters.numpy(), mask, plans, time, self.loss, self.reduction, tree
+            )
+            for row, own in zip(rows.tolist(), place, strict=True):
+                out[row] = neighbors.weight[row] @ losses[own]
+        return out
+
+    # -- plans grown slot by slot ---------------------------------------------
+
+    @torch.no_grad()
+    def start(self, observation: Observation) -> VotingState:
+        self._require_sum()
+        neighbors = self.bank.nearest(observation)
+        time, k = int(observation.time[0]), neighbors.subjects.shape[1]
+        flat = neighbors.subjects.reshape(-1).numpy()
+        voters = self._by_fold(flat)
+        hidden: dict[int, Tensor] = {}
+        for fold, rows in voters.items():
+            net = self._net(fold)
+            known = torch.zeros(len(rows), 1, net.state_width)
+            if time >= 0:
+                asked = observation.history.requested[rows.numpy() // k]
+                inputs = self.targets.data[fold].inputs(flat[rows.numpy()], asked)
+                known[:, 0] = net.walk(inputs[:, : time + 1])[:, -1]
+            hidden[fold] = known
+        return VotingState(neighbors, voters, hidden)
+
+    @torch.no_grad()
+    def branch(
+        self, state: VotingState, time: int, parents: Tensor, subsets: Tensor
+    ) -> tuple[VotingState, Tensor]:
+        subjects, weight, _ = state.neighbors
+        (n, q), k, s = parents.shape, subjects.shape[1], len(subsets)
+        losses = torch.empty(n * k, q * s)
+        hidden: dict[int, Tensor] = {}
+        for fold, rows in state.voters.items():
+            voters, chosen = subjects.reshape(-1)[rows], parents[rows // k]
+            known = state.hidden[fold]
+            known = known.gather(1, chosen[..., None].expand(-1, -1, known.shape[2]))
+            some = max(1, _UNITS // (q * s * known.shape[2]))
+            parts = [
+                self._continue(fold, *part, subsets, time)
+                for part in zip(torch.split(voters, some), torch.split(known, some), strict=True)
+            ]
+            hidden[fold] = torch.cat([after for after, _ in parts]).flatten(1, 2)
+            losses[rows] = torch.cat([loss for _, loss in parts]).flatten(1)
+        vote = weight[:, None] @ losses.view(n, k, q * s)
+        return VotingState(state.neighbors, state.voters, hidden), vote.view(n, q, s)
+
+    def _continue(
+        self, fold: int, voters: Tensor, known: Tensor, subsets: Tensor, time: int
+    ) -> tuple[Tensor, Tensor]:
+        """The predictor's states `(v, q, s, h)` of `v` voters one slot further, and losses."""
+        net, data = self._net(fold), self.targets.data[fold]
+        slots, frame = data.slots[voters, time], data.frame[voters, time]
+        shown = slots[:, None] * subsets.float()[:, data.owner]
+        rest = frame[:, None].expand(-1, len(subsets), -1)
+        inputs = torch.cat([shown, rest], dim=-1)
+        hidden = net.extend(known[:, :, None], inputs[:, None])
+        logits = net.read(hidden)
+        log_proba = F.log_softmax(logits / self.targets.predictors[fold].temperature_, dim=-1)
+        labels = data.labels[voters, time][:, None, None]
+        soft = self.targets.soft_labels
+        soft = None if soft is None else soft[voters, time][:, None, None]
+        return hidden, self.targets.judge(log_proba, labels, soft, self.loss)
+
+    def _require_sum(self) -> None:
+        if self.reduction != "sum":
+            raise ConfigError("Growing plans slot by slot needs loss_reduction='sum'.")
+
+    def _by_fold(self, subjects: NDArray[np.int64]) -> dict[int, Tensor]:
+        """Positions grouped by the predictor that never saw the subject."""
+        folds = self.targets.fold[subjects]
+        return {int(f): torch.from_numpy(np.flatnonzero(folds == f)) for f in np.unique(folds)}
+
+    def _net(self, fold: int) -> WalkingNet:
+        net = self.targets.predictors[fold].net_
+        if not isinstance(net, WalkingNet):
+            raise ConfigError(
+                "Growing plans slot by slot needs a predictor that goes slot by slot; use a "
+                "sample search with this one."
+            )
+        return net

@@ -1,0 +1,99 @@
+"""NOCT-Contrastive where features add up: what the voters lose is looked up.
+
+With few subjects and a linear predictor, what a feature adds to anybody's prediction is computed
+once per feature and pattern (`slot_shares.py`); a voter under a plan costs additions.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from nocta.core.policy import Observation
+from nocta.planning.estimators.contrastive import ContrastiveEstimator
+from nocta.planning.estimators.retrieval import NeighborBank, Neighbors
+from nocta.planning.estimators.slot_shares import UNITS, AskedFor, ShareTables, can_be_counted
+from nocta.planning.estimators.targets import LossTargets
+from nocta.planning.objective import LossReduction, PlanningLoss
+
+
+class CountedState(NamedTuple):
+    """Who votes for every subject, and what its prefixes ask for."""
+
+    neighbors: Neighbors
+    asked: AskedFor
+
+
+class CountedContrastive(ContrastiveEstimator):
+    """The same votes from tables, of which other estimators of the same targets may have some.
+
+    Arguments as for `ContrastiveEstimator`.
+    """
+
+    def __init__(
+        self,
+        bank: NeighborBank,
+        targets: LossTargets,
+        loss: PlanningLoss = "cross-entropy",
+        reduction: LossReduction = "sum",
+        tables: ShareTables | None = None,
+    ) -> None:
+        super().__init__(bank, targets, loss, reduction)
+        self.tables = tables or ShareTables(targets)
+
+    def start(self, observation: Observation) -> CountedState:  # type: ignore[override]
+        self._require_sum()
+        return CountedState(self.bank.nearest(observation), AskedFor.nothing_more(observation))
+
+    @torch.no_grad()
+    def branch(  # type: ignore[override]
+        self, state: CountedState, time: int, parents: Tensor, subsets: Tensor
+    ) -> tuple[CountedState, Tensor]:
+        asked, (n, q), s = state.asked.of(parents.numpy()), parents.shape, len(subsets)
+        masks = asked[:, :, :time].reshape(n * q, time, asked.shape[-1])
+        subjects, weight, _ = state.neighbors
+        row = torch.arange(n).repeat_interleave(q)  # whose voters a prefix asks
+        who = self.tables.at(time).position[subjects]
+        k, n_classes = who.shape[1], self.targets.predictors[0].n_classes_
+        some = max(1, UNITS // (max(s, subsets.shape[1]) * k * n_classes))
+        votes = [
+            self._votes(time, masks[i : i + some], who[rows], weight[rows], subsets)
+            for i in range(0, n * q, some)
+            for rows in (row[i : i + some],)
+        ]
+        after = AskedFor(asked, time, subsets.numpy())
+        return CountedState(state.neighbors, after), torch.cat(votes).view(n, q, s)
+
+    def _votes(
+        self, time: int, masks: NDArray[np.bool_], who: Tensor, weight: Tensor, subsets: Tensor
+    ) -> Tensor:
+        """Mean loss of the voters at a slot, by prefix and subset, `(p, s)`."""
+        slot = self.tables.at(time)
+        if not len(slot.truth[0]):
+            return torch.zeros(len(masks), len(subsets))
+        # Nobody without a label there has a loss: looked up like somebody else, counted as nothing.
+        weight, who = weight * (who >= 0), who.clamp(min=0)
+        losses = slot.losses(*slot.of_some(masks, who), subsets, self.loss, who)
+        return (losses @ weight[:, :, None])[:, :, 0]
+
+
+def voting_estimator(
+    bank: NeighborBank,
+    targets: LossTargets,
+    loss: PlanningLoss = "cross-entropy",
+    reduction: LossReduction = "sum",
+    tables: ShareTables | None = None,
+) -> ContrastiveEstimator:
+    """The one whose plans grow fastest with these predictors; arguments as of the estimators.
+
+    Tables of other targets, as of another bank, are of no use and left aside.
+    """
+    if not can_be_counted(targets):
+        return ContrastiveEstimator(bank, targets, loss, reduction)
+    if tables is not None and tables.targets is not targets:
+        tables = None
+    return CountedContrastive(bank, targets, loss, reduction, tables)

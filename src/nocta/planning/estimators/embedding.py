@@ -1,0 +1,269 @@
+"""The embedding of NOCT-Contrastive: near are those for whom the same acquisitions pay.
+
+Paper: section 3.4, equations 4 and 5; four hidden layers (appendix B.3). The network `g_phi` is
+trained on pairs of subjects under the same mask at the same time, by how alike their
+future-candidate distributions are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict
+from typing import Any, Literal, Self
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator
+from torch import Tensor, nn
+
+from nocta.core.cohort import Cohort
+from nocta.core.errors import ConfigError, NotFittedError
+from nocta.core.history import History
+from nocta.core.random_plans import random_requests, uniform_plans
+from nocta.planning.estimators.future_distribution import (
+    Weighting,
+    contrastive_loss,
+    future_distribution,
+    similarity,
+)
+from nocta.planning.estimators.plug_in import plan_losses
+from nocta.planning.estimators.targets import LossTargets
+from nocta.planning.objective import LossReduction, plug_in_noct
+from nocta.predictors.encoding import EncodedCohort, InputEncoder
+from nocta.predictors.mlp import MLPNet
+from nocta.predictors.recurrent import RecurrentNet
+from nocta.predictors.training import TrainingConfig, TrainingLog, train
+
+EMBEDDING_TRAINING = TrainingConfig(
+    epochs=40, batch_size=64, learning_rate=1e-3, schedule="constant", patience=10, check_every=1
+)
+
+
+class Embedding(BaseEstimator):  # type: ignore[misc]
+    """Maps what is known about a subject to a point (`g_phi`).
+
+    The similarity of two subjects is averaged over the cost weights given to `fit`: one, as in
+    the paper, or several, for an embedding that serves a whole range.
+
+    Args:
+        network: `"mlp"` as in the paper, or `"recurrent"`.
+        hidden: Units of each hidden layer: 32 in the paper, 64 for OAI.
+        n_layers: Hidden layers of `"mlp"`.
+        n_dimensions: Length of the embedding (`E`).
+        n_candidates: Random plans from which each subject's best ones are taken.
+        n_top_plans: How many of the best plans have a say (`kappa`).
+        similarity_scale: How sharply divergence lowers similarity (`beta`).
+        margin: Squared distance beyond which unlike pairs no longer repel (`gamma`).
+        weighting: How the top plans are combined; see `future_distribution`.
+        reduction: Sum or mean of the loss over later times.
+        n_validation_masks: Masks under which validation pairs are compared.
+        training: Length and pace; `batch_size` subjects share a mask, all their pairs count.
+        seed: Same seed, same network.
+    """
+
+    def __init__(
+        self,
+        network: Literal["mlp", "recurrent"] = "mlp",
+        hidden: int = 32,
+        n_layers: int = 4,
+        n_dimensions: int = 32,
+        n_candidates: int = 200,
+        n_top_plans: int = 5,
+        similarity_scale: float = 1.0,
+        margin: float = 1.0,
+        weighting: Weighting = "softmax",
+        reduction: LossReduction = "sum",
+        n_validation_masks: int = 32,
+        training: TrainingConfig = EMBEDDING_TRAINING,
+        seed: int = 0,
+    ) -> None:
+        self.network: Literal["mlp", "recurrent"] = network
+        self.hidden = hidden
+        self.n_layers = n_layers
+        self.n_dimensions = n_dimensions
+        self.n_candidates = n_candidates
+        self.n_top_plans = n_top_plans
+        self.similarity_scale = similarity_scale
+        self.margin = margin
+        self.weighting: Weighting = weighting
+        self.reduction: LossReduction = reduction
+        self.n_validation_masks = n_validation_masks
+        self.training = training
+        self.seed = seed
+
+    def fit(
+        self,
+        train_cohort: Cohort,
+        train_targets: LossTargets,
+        val_cohort: Cohort,
+        val_targets: LossTargets,
+        cost_weights: Sequence[float],
+        *,
+        progress: bool = False,
+    ) -> Self:
+        """Learn from pairs of training subjects; the weights best on validation pairs are kept.
+
+        Args:
+            train_cohort: Subjects to learn from.
+            train_targets: Their losses under any request; the first kind is used.
+            val_cohort: Subjects that decide when to stop.
+            val_targets: Their losses.
+            cost_weights: Trade-offs (`alpha`) over which similarity is averaged.
+            progress: Show a bar.
+        """
+        if len(cost_weights) == 0 or min(cost_weights) < 0:
+            raise ConfigError(
+                f"cost_weights is {list(cost_weights)}; give one or more numbers of at least 0."
+            )
+        rng = np.random.default_rng(self.seed)
+        self.encoder_ = InputEncoder().fit(train_cohort)
+        with torch.random.fork_rng():
+            torch.manual_seed(self.seed)
+            self.net_ = self._build()
+            pairs = _Pairs(self, train_cohort, train_targets, cost_weights)
+            held_out = self._held_out(val_cohort, val_targets, cost_weights)
+
+            def batch_loss(index: NDArray[np.int64]) -> Tensor:
+                inputs, time, alike = pairs.draw(index, rng)
+                return self._pair_loss(inputs, time, alike)
+
+            def validation_loss() -> float:
+                return float(np.mean([float(self._pair_loss(*group)) for group in held_out]))
+
+            self.log_: TrainingLog = train(
+                self.net_,
+                len(train_cohort),
+                batch_loss,
+                validation_loss,
+                self.training,
+                rng,
+                description="embedding",
+                progress=progress,
+            )
+        return self
+
+    def _held_out(
+        self, cohort: Cohort, targets: LossTargets, cost_weights: Sequence[float]
+    ) -> list[tuple[Tensor, int, Tensor]]:
+        rng = np.random.default_rng(self.seed + 1)
+        pairs = _Pairs(self, cohort, targets, cost_weights)
+        size = min(self.training.batch_size, len(cohort))
+        return [
+            pairs.draw(rng.choice(len(cohort), size, replace=False), rng)
+            for _ in range(self.n_validation_masks)
+        ]
+
+    def _build(self) -> nn.Module:
+        e = self.encoder_
+        if self.network == "recurrent":
+            return RecurrentNet(e.width, self.hidden, self.n_dimensions)
+        context = e.width - e.slot_width - e.n_times_
+        return MLPNet(
+            e.slot_width, context, e.n_times_, self.hidden, self.n_dimensions, self.n_layers
+        )
+
+    def _pair_loss(self, inputs: Tensor, time: int, alike: Tensor) -> Tensor:
+        points = self._points(inputs, time)
+        first, second = torch.triu_indices(len(points), len(points), offset=1)
+        distance = (points[first] - points[second]).square().sum(dim=1)
+        return contrastive_loss(distance, alike[first, second], self.margin).mean()
+
+    def _points(self, inputs: Tensor, time: int) -> Tensor:
+        # Read at the next slot, of which nothing is known yet: so slot -1 needs no special case.
+        return self.net_(inputs)[:, time + 1]  # type: ignore[no-any-return]
+
+    @torch.no_grad()
+    def embed(self, inputs: Tensor, time: int) -> Tensor:
+        """Points of subjects at slot `time`, `(n, n_dimensions)`.
+
+        Args:
+            inputs: `(n, L, width)` from `encoder_`; nothing may be known after `time`.
+            time: The current slot, from -1 to `L - 2`.
+        """
+        if not hasattr(self, "net_"):
+            raise NotFittedError("This embedding is not fitted yet; call `fit` first.")
+        if isinstance(self.net_, MLPNet):
+            return self.net_.at(inputs, time + 1)
+        return self._points(inputs, time)
+
+    def embed_history(self, history: History, time: int) -> Tensor:
+        """Points of subjects with this history at slot `time`, `(n, n_dimensions)`."""
+        if not hasattr(self, "encoder_"):
+            raise NotFittedError("This embedding is not fitted yet; call `fit` first.")
+        return self.embed(self.encoder_.encode(history.up_to(time)), time)
+
+    def state(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+        """Plain configuration and arrays that restore the fitted embedding."""
+        config = {**self.get_params(deep=False), "training": asdict(self.training)}
+        config["fitted"] = {"best_epoch": self.log_.best_epoch}
+        arrays = {f"encoder.{k}": v for k, v in self.encoder_.state().items()}
+        arrays |= {f"net.{k}": v.numpy() for k, v in self.net_.state_dict().items()}
+        return config, arrays
+
+    @classmethod
+    def from_state(cls, config: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Self:
+        """Inverse of `state`."""
+        options = {k: v for k, v in config.items() if k != "fitted"}
+        out = cls(**{**options, "training": TrainingConfig(**options["training"])})
+        parts: dict[str, dict[str, NDArray[Any]]] = {"encoder": {}, "net": {}}
+        for key, array in arrays.items():
+            head, _, tail = key.partition(".")
+            parts[head][tail] = array
+        out.encoder_ = InputEncoder.from_state(parts["encoder"])
+        out.log_ = TrainingLog((), (), config["fitted"]["best_epoch"])
+        out.net_ = out._build()
+        out.net_.load_state_dict(
+            {k: torch.from_numpy(np.array(v)) for k, v in parts["net"].items()}
+        )
+        out.net_.eval()
+        return out
+
+
+class _Pairs:
+    """Subjects of one cohort under a shared random mask, and how alike their futures are."""
+
+    def __init__(
+        self,
+        embedding: Embedding,
+        cohort: Cohort,
+        targets: LossTargets,
+        cost_weights: Sequence[float],
+    ) -> None:
+        self.settings = embedding
+        self.data = EncodedCohort(embedding.encoder_, cohort)
+        self.targets, self.cost_weights = targets, cost_weights
+        self.catalog = cohort.catalog
+        # Without context, everybody is the same before the first visit.
+        self.earliest = -1 if cohort.context.shape[1] or cohort.n_times < 2 else 0
+
+    def draw(
+        self, index: NDArray[np.int64], rng: np.random.Generator
+    ) -> tuple[Tensor, int, Tensor]:
+        """Inputs `(b, L, width)`, the time, and similarities `(b, b)`."""
+        length = self.catalog.n_times
+        time = int(rng.integers(self.earliest, length - 1))
+        later = np.arange(length)[:, None] > time
+        known = random_requests(1, self.catalog.open_slots, rng)[0] & ~later
+        plans = uniform_plans(self.settings.n_candidates, self.catalog.open_slots & later, rng)
+        inputs = self.data.inputs(index, np.repeat(known[None], len(index), axis=0))
+        return inputs, time, self._similarities(index, known, plans, time)
+
+    def _similarities(
+        self,
+        index: NDArray[np.int64],
+        known: NDArray[np.bool_],
+        plans: NDArray[np.bool_],
+        time: int,
+    ) -> Tensor:
+        s = self.settings
+        losses = plan_losses(self.targets, index, known, plans, time, s.reduction)[..., 0]
+        # What was never recorded is not charged.
+        recorded = self.data.recorded[index][:, None]
+        cost = torch.from_numpy(self.catalog.cost_of(plans & recorded)).float()
+        total = torch.zeros(len(index), len(index))
+        for weight in self.cost_weights:
+            scores = plug_in_noct(losses, cost, weight)
+            zeta = future_distribution(torch.from_numpy(plans), scores, s.n_top_plans, s.weighting)
+            total += similarity(zeta[:, None], zeta[None], s.similarity_scale)
+        return total / len(self.cost_weights)

@@ -1,0 +1,48 @@
+"""Several estimators as one: the weighted mean of their expected losses (section 5)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from nocta.core.errors import ConfigError
+from nocta.core.estimator import SequentialEstimator
+from nocta.core.policy import Observation
+
+
+class EnsembleEstimator(SequentialEstimator):
+    """Averages what its members expect of a plan; a weight of zero leaves a member out.
+
+    Args:
+        members: Estimators on the same scale of loss.
+        weights: One non-negative weight each; they are normalised.
+    """
+
+    def __init__(self, members: Sequence[SequentialEstimator], weights: Sequence[float]) -> None:
+        given = np.asarray(weights, dtype=float)
+        if len(members) != len(given) or (given < 0).any() or given.sum() == 0:
+            raise ConfigError(
+                f"{len(members)} estimators need as many weights of at least 0, one above; "
+                f"got {list(weights)}."
+            )
+        used = np.flatnonzero(given)
+        self.members = [members[i] for i in used.tolist()]
+        self.weights = (given[used] / given.sum()).tolist()
+
+    def start(self, observation: Observation) -> list[Any]:
+        return [member.start(observation) for member in self.members]
+
+    def branch(
+        self, state: list[Any], time: int, parents: Tensor, subsets: Tensor
+    ) -> tuple[list[Any], Tensor]:
+        total = torch.zeros(*parents.shape, len(subsets))
+        states = []
+        for member, weight, own in zip(self.members, self.weights, state, strict=True):
+            new, loss = member.branch(own, time, parents, subsets)
+            states.append(new)
+            total += weight * loss
+        return states, total

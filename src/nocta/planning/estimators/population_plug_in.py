@@ -1,0 +1,88 @@
+"""What a plan does on average, counted: the plug-in loss of all training subjects (equation 3).
+
+With few subjects no network knows this as well as the subjects themselves, each judged by a
+predictor that never saw it. The average does not depend on anybody's values, only on what is asked
+for, so each distinct beginning of a plan is looked at once and remembered. What a feature adds to
+a prediction depends on when that feature was asked for and on nothing else, so that is computed
+once per feature and pattern, and a plan costs additions.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from nocta.core.cohort import Cohort
+from nocta.core.errors import ConfigError
+from nocta.core.estimator import SequentialEstimator
+from nocta.core.policy import Observation
+from nocta.planning.estimators.slot_shares import UNITS, AskedFor, ShareTables, can_be_counted
+from nocta.planning.estimators.targets import LossTargets
+from nocta.planning.objective import PlanningLoss
+
+#: Beginnings of plans whose averages are remembered, at most.
+_MOST_REMEMBERED = 200_000
+
+
+class PopulationPlugIn(SequentialEstimator):
+    """The mean plug-in loss over all training subjects, whatever the subject's own values.
+
+    Args:
+        train: The subjects; kept with a saved model, which could not go on counting otherwise.
+        targets: Their losses, by predictors to whose outputs features add.
+        loss: Which loss plans are scored by; may be changed at any time.
+        tables: Of the same targets, where another estimator has them.
+    """
+
+    def __init__(
+        self,
+        train: Cohort,
+        targets: LossTargets,
+        loss: PlanningLoss = "cross-entropy",
+        tables: ShareTables | None = None,
+    ) -> None:
+        if not can_be_counted(targets):
+            raise ConfigError("Counting over the population needs predictors that are additive.")
+        self.train = train
+        self.targets = targets
+        self.loss: PlanningLoss = loss
+        self._known: dict[bytes, Tensor] = {}
+        self.tables = tables or ShareTables(targets)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**vars(self), "_known": {}}  # what is remembered stays behind
+
+    def start(self, observation: Observation) -> AskedFor:
+        return AskedFor.nothing_more(observation)
+
+    def branch(
+        self, state: AskedFor, time: int, parents: Tensor, subsets: Tensor
+    ) -> tuple[AskedFor, Tensor]:
+        asked, offered = state.of(parents.numpy()), subsets.numpy()
+        flat = asked.reshape(-1, *asked.shape[2:])[:, :time]
+        head = b"%d|%d|%s|" % (time, len(offered), self.loss.encode())
+        head += np.packbits(offered).tobytes()
+        codes = np.packbits(flat.reshape(len(flat), -1), axis=1)
+        keys = [head + code.tobytes() for code in codes]
+        if len(self._known) > _MOST_REMEMBERED:
+            self._known.clear()
+        new = {key: i for i, key in enumerate(keys) if key not in self._known}
+        rows = np.fromiter(new.values(), dtype=np.int64)
+        some = max(1, UNITS // (max(len(offered), 2 * offered.shape[1]) * len(self.targets.fold)))
+        means = [
+            self._means(flat[rows[i : i + some]], time, subsets) for i in range(0, len(rows), some)
+        ]
+        self._known |= zip(new, torch.cat(means) if means else (), strict=True)
+        found = torch.stack([self._known[key] for key in keys])
+        return AskedFor(asked, time, offered), found.view(*parents.shape, len(offered))
+
+    @torch.no_grad()
+    def _means(self, masks: NDArray[np.bool_], time: int, subsets: Tensor) -> Tensor:
+        """Mean loss at a slot after each of some requests `(p, time, M)`, by subset, `(p, s)`."""
+        slot = self.tables.at(time)
+        losses = slot.losses(*slot.of(masks), subsets, self.loss)
+        return losses.sum(dim=-1) / len(self.targets.fold)

@@ -1,0 +1,222 @@
+"""Who is similar: training subjects, masked like the query, nearest in a chosen metric."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from nocta.core.cohort import Cohort, even_rows
+from nocta.core.errors import ConfigError
+from nocta.core.policy import Observation
+from nocta.planning.estimators.bank import Index, nearest_points
+from nocta.planning.estimators.embedding import Embedding
+from nocta.predictors.encoding import EncodedCohort, InputEncoder
+from nocta.predictors.gru import combine, state_half
+from nocta.predictors.mlp import MLPNet
+from nocta.predictors.neural import NeuralPredictor
+from nocta.predictors.recurrent import RecurrentNet
+
+Metric = Literal["embedding", "predictor", "values"]
+Kernel = Literal["uniform", "gaussian"]
+#: Bytes of what the bank looks like under masks that are kept.
+CACHED_BYTES = 256 << 20
+
+
+class Neighbors(NamedTuple):
+    """The training subjects who vote, and with what weight; weights sum to one."""
+
+    subjects: Tensor  # (n, K)
+    weight: Tensor  # (n, K)
+    distance: Tensor  # (n, K)
+
+
+class NeighborBank:
+    """Finds, for a partial observation, training subjects who looked alike at the same point.
+
+    Every training subject is shown through the query's own mask: only what the query asked for,
+    up to the query's slot, counts.
+
+    In a network's metric, what the bank looks like under a mask continues what it looked like
+    under the mask's beginning, so masks that begin alike share most of the work.
+
+    Args:
+        train: The subjects to retrieve (`D`).
+        metric: Distance in the learned embedding, in the predictor's last hidden layer, or
+            between the observed values themselves.
+        encoder: Encodes inputs for the metric.
+        embedding: The learned embedding, for that metric.
+        predictor: The predictor, for that metric.
+        size: Keep so many subjects at most, drawn evenly from `train`.
+        n_neighbors: How many vote (`K`).
+        radius: Where given, only those within this distance vote (the nearest always does).
+        kernel: Equal votes, or votes that fade with distance.
+        stands_for: `(n_bank,)` weight of each subject's vote, where they were not drawn evenly.
+        index: How the nearest are found, see `nocta.planning.estimators.bank`.
+    """
+
+    def __init__(
+        self,
+        train: Cohort,
+        metric: Metric,
+        *,
+        encoder: InputEncoder,
+        embedding: Embedding | None = None,
+        predictor: NeuralPredictor | None = None,
+        size: int | None = None,
+        n_neighbors: int = 5,
+        radius: float | None = None,
+        kernel: Kernel = "uniform",
+        stands_for: NDArray[np.float32] | None = None,
+        index: Index = "torch",
+    ) -> None:
+        if metric not in ("embedding", "predictor", "values"):
+            raise ConfigError(f"metric is '{metric}'; use 'embedding', 'predictor' or 'values'.")
+        if (metric == "embedding" and embedding is None) or (
+            metric == "predictor" and predictor is None
+        ):
+            raise ConfigError(f"The metric '{metric}' needs the {metric} it measures in.")
+        if n_neighbors < 1:
+            raise ConfigError(f"n_neighbors is {n_neighbors}; at least one subject must vote.")
+        self.train = train
+        self.metric, self.kernel = metric, kernel
+        self.n_neighbors, self.radius = n_neighbors, radius
+        self.encoder, self.embedding, self.predictor = encoder, embedding, predictor
+        self.rows = even_rows(len(train), len(train) if size is None else size)
+        self.stands_for, self.index = stands_for, index
+        self.data = EncodedCohort(encoder, train.subset(self.rows), held=True)
+        self._cache: OrderedDict[bytes, Tensor] = OrderedDict()
+        self._cached_bytes = 0
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**vars(self), "_cache": OrderedDict(), "_cached_bytes": 0}  # computed again
+
+    def nearest(self, observation: Observation) -> Neighbors:
+        """The voters of every subject; all subjects are at the same slot."""
+        time = int(observation.time[0])
+        inputs = self.encoder.encode(observation.history)
+        queries = self._points(inputs, time)
+        asked = observation.history.requested
+        k = self._n_votes(time)
+        index = torch.zeros(len(asked), k, dtype=torch.long)
+        distance = torch.zeros(len(asked), k)
+        for mask, rows in rows_by_mask(asked):
+            bank = self._bank(mask, time)
+            index[rows], distance[rows] = nearest_points(queries[rows], bank, k, self.index)
+        weight = self._weights(distance, index)
+        return Neighbors(torch.from_numpy(self.rows)[index], weight, distance)
+
+    def _n_votes(self, time: int) -> int:
+        # Before the first visit hardly anything tells subjects apart, so many may vote.
+        wanted = self.n_neighbors if time >= 0 else max(self.n_neighbors, 512)
+        return min(wanted, len(self.data))
+
+    def _bank(self, mask: NDArray[np.bool_], time: int) -> Tensor:
+        """Points of the bank's subjects under one mask, `(n_bank, E)`."""
+        key = b"points" + mask.tobytes() + str(time).encode()
+        net = self._network()
+        if net is None:
+            # A copy: a view would keep the whole computation it was cut from.
+            return self._remember(key, lambda: self._points(self._masked(mask), time).clone())
+        return self._remember(key, lambda: self._walked_bank(net, mask, time))
+
+    def _masked(self, mask: NDArray[np.bool_]) -> Tensor:
+        """Inputs of the bank's subjects under one mask, `(n_bank, L, width)`."""
+        asked = np.ascontiguousarray(np.broadcast_to(mask, (len(self.data), *mask.shape)))
+        return self.data.inputs(np.arange(len(self.data)), asked)
+
+    def _network(self) -> RecurrentNet | MLPNet | None:
+        """The network of the metric, where what it makes of a mask continues its beginning."""
+        source = {"embedding": self.embedding, "predictor": self.predictor}.get(self.metric)
+        net = None if source is None else source.net_
+        return net if isinstance(net, RecurrentNet | MLPNet) else None
+
+    @torch.no_grad()
+    def _walked_bank(
+        self, net: RecurrentNet | MLPNet, mask: NDArray[np.bool_], time: int
+    ) -> Tensor:
+        state = self._state_after(net, mask, time)
+        # Read at the next slot, of which nothing is known yet, as for the query.
+        if isinstance(net, MLPNet):
+            frame = net.frame_at(self.data.frame[:, time + 1], time + 1)
+            out = net.after_first(state.float() + frame)
+        else:
+            out = self._advance(net, state, np.zeros_like(mask[0]), time + 1)
+        points: Tensor = net.head(out) if self.metric == "embedding" else out
+        return points
+
+    def _state_after(
+        self, net: RecurrentNet | MLPNet, mask: NDArray[np.bool_], time: int
+    ) -> Tensor:
+        """What the network holds of the bank after slot `time` under the mask, `(n_bank, h)`.
+
+        That is the recurrent state, or the sum of what the slots add to the first layer.
+        """
+        if time < 0:
+            if isinstance(net, MLPNet):
+                # Summed in double precision, as the running sum of the query is, to the same bit.
+                return torch.zeros(len(self.data), net.time.shape[1], dtype=torch.float64)
+            return torch.zeros(len(self.data), net.cell.hidden_size)
+        return self._remember(
+            mask[: time + 1].tobytes() + str(time).encode(),
+            lambda: self._advance(net, self._state_after(net, mask, time - 1), mask[time], time),
+        )
+
+    def _advance(
+        self, net: RecurrentNet | MLPNet, state: Tensor, asked: NDArray[np.bool_], time: int
+    ) -> Tensor:
+        if isinstance(net, MLPNet) and not asked.any():
+            return state
+        shown = torch.from_numpy(asked).float()[self.data.owner]
+        slots = self.data.slots[:, time] * shown
+        if isinstance(net, MLPNet):
+            return state + slots @ net.slots[time]
+        inputs = torch.cat([slots, self.data.frame[:, time]], dim=1)
+        return combine(net.input_half(inputs), state_half(net.cell, state), state)
+
+    def _remember(self, key: bytes, compute: Callable[[], Tensor]) -> Tensor:
+        """Compute once; the most recently used results are kept."""
+        if key in self._cache:
+            self._cache.move_to_end(key)
+            return self._cache[key]
+        found = self._cache[key] = compute()
+        self._cached_bytes += found.nbytes
+        while self._cached_bytes > CACHED_BYTES:
+            self._cached_bytes -= self._cache.popitem(last=False)[1].nbytes
+        return found
+
+    @torch.no_grad()
+    def _points(self, inputs: Tensor, time: int) -> Tensor:
+        if self.embedding is not None and self.metric == "embedding":
+            return self.embedding.embed(inputs, time)
+        if self.predictor is not None and self.metric == "predictor":
+            # At the next slot, of which nothing is known yet, as the embedding does.
+            return self.predictor.hidden_states(inputs)[:, time + 1]
+        return inputs[:, : time + 1, : self.encoder.n_value_columns].flatten(1)
+
+    def _weights(self, distance: Tensor, index: Tensor) -> Tensor:
+        vote = torch.ones_like(distance)
+        if self.kernel == "gaussian":
+            scale = 0.5 * distance[:, -1:].clamp(min=1e-6)
+            vote = torch.exp(-0.5 * (distance / scale) ** 2)
+        if self.radius is not None:
+            inside = distance <= self.radius
+            inside[:, 0] = True
+            vote = vote * inside
+        if self.stands_for is not None:
+            vote = vote * torch.from_numpy(self.stands_for)[index]
+        return vote / vote.sum(dim=1, keepdim=True)
+
+
+def rows_by_mask(asked: NDArray[np.bool_]) -> list[tuple[NDArray[np.bool_], Tensor]]:
+    """Each distinct mask `(L, M)` among `(n, L, M)`, and the rows that have it."""
+    masks, which = np.unique(asked.reshape(len(asked), -1), axis=0, return_inverse=True)
+    return [
+        (mask.reshape(asked.shape[1:]), torch.from_numpy(np.flatnonzero(which.reshape(-1) == i)))
+        for i, mask in enumerate(masks)
+    ]

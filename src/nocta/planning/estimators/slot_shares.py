@@ -1,0 +1,201 @@
+"""What each feature adds to a linear prediction at one slot, by when it was asked for before.
+
+That depends on nothing else, so it is computed once per feature and pattern, for all training
+subjects, and the predictions after any plan are sums.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+from torch.nn import functional as F
+
+from nocta.core.policy import Observation
+from nocta.planning.estimators.targets import LossTargets
+from nocta.planning.objective import PlanningLoss
+from nocta.predictors.walking import AdditiveNet, next_shares
+
+#: Numbers of a slot's table that are remembered, about.
+_MOST_HELD = 1 << 24
+#: Numbers held at once while beginnings are looked at; bounds memory.
+UNITS = 1 << 22
+
+
+class AskedFor(NamedTuple):
+    """What some prefixes have asked for; prefix i continues i // s by subset i % s."""
+
+    before: NDArray[np.bool_]  # (n, q, L, M)
+    time: int
+    subsets: NDArray[np.bool_]  # (s, M)
+
+    def of(self, chosen: NDArray[np.int64]) -> NDArray[np.bool_]:
+        """What the chosen prefixes `(n, q')` have asked for, `(n, q', L, M)`."""
+        which, subset = np.divmod(chosen, len(self.subsets))
+        found = np.take_along_axis(self.before, which[:, :, None, None], axis=1)
+        if self.time >= 0:
+            found[:, :, self.time] |= self.subsets[subset]
+        return found
+
+    @classmethod
+    def nothing_more(cls, observation: Observation) -> Self:
+        """One prefix per subject: what it has asked for so far."""
+        asked = observation.history.requested[:, None].copy()
+        return cls(asked, -1, np.zeros((1, asked.shape[-1]), dtype=bool))
+
+
+class ShareTables:
+    """What features add, slot by slot, computed when it is first asked for.
+
+    Estimators of the same subjects share one.
+
+    Args:
+        targets: Holds the subjects and their predictors.
+    """
+
+    def __init__(self, targets: LossTargets) -> None:
+        self.targets = targets
+        self._slots: dict[int, SlotShares] = {}
+
+    def at(self, time: int) -> SlotShares:
+        """Of one slot."""
+        if time not in self._slots:
+            self._slots[time] = SlotShares(self.targets, time)
+        return self._slots[time]
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**vars(self), "_slots": {}}  # what is remembered stays behind
+
+
+class SlotShares:
+    """What each feature adds to the predictions at one slot, by its pattern.
+
+    Of `v` training subjects: those who have a label there, since nobody else has a loss.
+
+    Args:
+        targets: Holds the subjects and their predictors.
+        time: The slot.
+    """
+
+    def __init__(self, targets: LossTargets, time: int) -> None:
+        self.targets, self.time = targets, time
+        folds = torch.from_numpy(targets.fold)
+        folds = torch.where(targets.labelled[:, time], folds, -1)
+        self.members = [torch.nonzero(folds == f)[:, 0] for f in range(len(targets.predictors))]
+        order = torch.cat(self.members)
+        soft = targets.soft_labels
+        labels = targets.data[0].labels[order, time]
+        self.truth = labels, None if soft is None else soft[order, time]
+        self.position = torch.full((len(folds),), -1)  # of every subject among the v
+        self.position[order] = torch.arange(len(order))
+        self.place: dict[tuple[int, bytes], int] = {}
+        self.free = torch.zeros(0)  # (C, v), the same whatever was acquired
+        self.table = torch.zeros(0)  # (patterns, 2, C, v): not acquired at the slot, acquired
+
+    def of(self, masks: NDArray[np.bool_]) -> tuple[Tensor, Tensor]:
+        """Logits with nothing acquired at the slot, and what each feature would add to them.
+
+        Args:
+            masks: `(p, time, M)` what was asked for before.
+
+        Returns:
+            `(p, C, v)` and `(p, M, C, v)`.
+        """
+        rows = self._rows(masks)  # first: it may replace the table
+        found = self.table[rows]  # (p, M, 2, C, v)
+        return self.free + found[:, :, 0].sum(dim=1), found[:, :, 1] - found[:, :, 0]
+
+    def of_some(self, masks: NDArray[np.bool_], who: Tensor) -> tuple[Tensor, Tensor]:
+        """The same for `k` subjects each, at positions `(p, k)`: `(p, C, k)`, `(p, M, C, k)`."""
+        rows = self._rows(masks)
+        found = self.table.permute(0, 3, 1, 2)[rows[:, :, None], who[:, None]]  # (p, M, k, 2, C)
+        without, with_it = found.transpose(2, 4).unbind(dim=3)  # (p, M, C, k)
+        return self.free[:, who].transpose(0, 1) + without.sum(dim=1), with_it - without
+
+    def losses(
+        self,
+        without: Tensor,
+        more: Tensor,
+        subsets: Tensor,
+        loss: PlanningLoss,
+        who: Tensor | None = None,
+    ) -> Tensor:
+        """Losses if each subset were acquired, `(p, s, k)`, of what `of` or `of_some` returned.
+
+        Args:
+            without: `(p, C, k)` logits with nothing acquired at the slot.
+            more: `(p, M, C, k)` what each feature would add.
+            subsets: `(s, M)` booleans.
+            loss: Which one.
+            who: `(p, k)` positions of the subjects; all by default.
+        """
+        gained = subsets.float() @ more.flatten(2)
+        logits = without[:, None] + gained.view(*gained.shape[:2], *without.shape[1:])
+        # Over classes that lie apart in memory: several times faster than over neighbours.
+        log_proba = F.log_softmax(logits, dim=2).movedim(2, -1)
+        labels, soft = self.truth
+        if who is not None:
+            labels, soft = labels[who][:, None], None if soft is None else soft[who][:, None]
+        return self.targets.judge(log_proba, labels, soft, loss)
+
+    def _rows(self, masks: NDArray[np.bool_]) -> Tensor:
+        """Where in the table each feature's pattern is, `(p, M)`."""
+        keys = [[(m, column.tobytes()) for m, column in enumerate(mask.T.copy())] for mask in masks]
+        wanted = {key for row in keys for key in row}
+        if self.table.numel() > _MOST_HELD or (self.place and not self.table.numel()):
+            self.place, self.table = {}, torch.zeros(0)
+        self._learn(sorted(wanted - self.place.keys()))
+        return torch.tensor([[self.place[key] for key in row] for row in keys])
+
+    def _learn(self, wanted: list[tuple[int, bytes]]) -> None:
+        """Patterns of different features are looked at together, one mask for many."""
+        if not wanted:
+            return
+        n_features = self.targets.data[0].owner.max().item() + 1
+        waiting: list[list[bytes]] = [[] for _ in range(int(n_features))]
+        for feature, pattern in wanted:
+            waiting[feature].append(pattern)
+        masks = np.zeros((max(map(len, waiting)), self.time, len(waiting)), dtype=bool)
+        for feature, patterns in enumerate(waiting):
+            for i, pattern in enumerate(patterns):
+                masks[i, :, feature] = np.frombuffer(pattern, dtype=bool)
+        some = max(1, UNITS // (max(self.time, 1) * len(waiting) * max(len(self.truth[0]), 1)))
+        pieces = [self._shares(masks[i : i + some]) for i in range(0, len(masks), some)]
+        added = torch.cat(pieces)  # (p, 2, v, M, C)
+        rows = []
+        for feature, patterns in enumerate(waiting):
+            for i, pattern in enumerate(patterns):
+                self.place[feature, pattern] = len(self.place)
+                rows.append(added[i, :, :, feature].transpose(1, 2))
+        self.table = (
+            torch.cat([self.table, torch.stack(rows)]) if len(self.table) else torch.stack(rows)
+        )
+
+    def _shares(self, masks: NDArray[np.bool_]) -> Tensor:
+        parts, free = [], []
+        for fold, rows in enumerate(self.members):
+            predictor, data = self.targets.predictors[fold], self.targets.data[fold]
+            net, p = predictor.net_, len(masks)
+            assert isinstance(net, AdditiveNet)
+            state = torch.zeros(p, len(rows), net.state_width)
+            if self.time:
+                shown = torch.from_numpy(masks).float()[..., data.owner][:, None]
+                slots = data.slots[rows][:, : self.time] * shown
+                frame = data.frame[rows][:, : self.time].expand(p, -1, -1, -1)
+                walked = net.walk(torch.cat([slots, frame], dim=-1).flatten(0, 1))
+                state = walked[:, -1].view(p, len(rows), net.state_width)
+            here, frame = data.slots[rows, self.time], data.frame[rows, self.time]
+            never, without, with_it = next_shares(net, state, here, frame)
+            heat = predictor.temperature_
+            free.append(never[0] / heat)
+            parts.append(torch.stack([without, with_it], dim=1) / heat)
+        self.free = torch.cat(free).T
+        return torch.cat(parts, dim=2)
+
+
+def can_be_counted(targets: LossTargets) -> bool:
+    """Whether losses can be looked up: features add to the outputs of every predictor."""
+    return all(isinstance(p.net_, AdditiveNet) for p in targets.predictors)

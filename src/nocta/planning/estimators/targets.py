@@ -1,0 +1,115 @@
+"""What estimators learn from: the loss of training subjects at every time, under any request.
+
+Where the predictor has seen the subject, its loss there is too good to be true. With few
+subjects it pays to score each one by a predictor that never saw it (cross-fitting).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+from torch.nn import functional as F
+
+from nocta.core.cohort import Cohort
+from nocta.planning.objective import (
+    PlanningLoss,
+    losses_at_times,
+    self_expected_losses,
+    soft_label_losses,
+)
+from nocta.predictors.encoding import EncodedCohort
+from nocta.predictors.neural import NeuralPredictor
+
+
+class LossTargets:
+    """Losses of a cohort's subjects under requests, from predictors fitted elsewhere.
+
+    Args:
+        cohort: The subjects to score.
+        predictors: One predictor, or one per fold.
+        fold: `(n,)` which predictor scores each subject; all by the first by default.
+        kinds: The losses to compute, in this order.
+        expected: Use the loss the predictor expects of itself instead of the realised one: no
+            label noise, but only as good as its calibration.
+        hindsight: Where not `expected`, the share of each label that is replaced by what the
+            predictor says once everything recorded is known. Labels of few subjects are mostly
+            noise; the best informed prediction has less of it, and unlike `expected` it does not
+            let a prediction from little be its own judge.
+    """
+
+    def __init__(
+        self,
+        cohort: Cohort,
+        predictors: Sequence[NeuralPredictor],
+        fold: NDArray[np.int64] | None = None,
+        kinds: Sequence[PlanningLoss] = ("cross-entropy", "error"),
+        expected: bool = False,
+        hindsight: float = 0.0,
+    ) -> None:
+        self.predictors = list(predictors)
+        self.fold = np.zeros(len(cohort), dtype=np.int64) if fold is None else fold
+        self.kinds = tuple(kinds)
+        self.expected = expected
+        self.data = [EncodedCohort(p.encoder_, cohort) for p in self.predictors]
+        self.labelled = torch.from_numpy(cohort.labelled)
+        self.hindsight = hindsight
+        self.soft_labels: Tensor | None = None
+        if hindsight and not expected:
+            self.soft_labels = self._soft_labels(cohort)
+
+    def subset(self, cohort: Cohort, rows: NDArray[np.int64]) -> LossTargets:
+        """Losses of some of the subjects: those of `cohort.subset(rows)`."""
+        return LossTargets(
+            cohort.subset(rows),
+            self.predictors,
+            self.fold[rows],
+            self.kinds,
+            self.expected,
+            self.hindsight,
+        )
+
+    def __call__(self, index: NDArray[np.int64], requested: NDArray[np.bool_]) -> Tensor:
+        """Losses of the subjects at `index` at every time, `(b, L, n_kinds)`; 0 if unlabelled."""
+        log_proba, rows = self._log_proba(index, requested), torch.as_tensor(index)
+        labels = self.data[0].labels[rows]
+        soft = None if self.soft_labels is None else self.soft_labels[rows]
+        return torch.stack([self.judge(log_proba, labels, soft, k) for k in self.kinds], dim=-1)
+
+    def judge(
+        self, log_proba: Tensor, labels: Tensor, soft: Tensor | None, kind: PlanningLoss
+    ) -> Tensor:
+        """Losses of predictions `(..., C)`; 0 where `labels`, which broadcast, are -1.
+
+        Args:
+            log_proba: `(..., C)` predictions.
+            labels: `(...)` labels on record.
+            soft: `(..., C)` the soft labels of the same subjects and times, where there are any.
+            kind: Which loss.
+        """
+        if self.expected:
+            return self_expected_losses(log_proba, kind) * (labels >= 0)
+        if soft is not None:
+            return soft_label_losses(log_proba, soft, kind) * (labels >= 0)
+        return losses_at_times(log_proba, labels.expand(log_proba.shape[:-1]), kind)
+
+    def _log_proba(self, index: NDArray[np.int64], requested: NDArray[np.bool_]) -> Tensor:
+        """What the predictor of each subject's fold says after these requests, `(b, L, C)`."""
+        n_classes = self.predictors[0].n_classes_
+        out = torch.zeros(len(index), requested.shape[1], n_classes)
+        for which, predictor in enumerate(self.predictors):
+            rows = np.flatnonzero(self.fold[index] == which)
+            if rows.size:
+                inputs = self.data[which].inputs(torch.as_tensor(index[rows]), requested[rows])
+                out[torch.as_tensor(rows)] = predictor.log_proba(inputs)
+        return out
+
+    def _soft_labels(self, cohort: Cohort) -> Tensor:
+        """Labels mixed with the prediction from everything, `(n, L, C)`."""
+        everything = np.broadcast_to(cohort.catalog.open_slots, cohort.recorded.shape).copy()
+        informed = self._log_proba(np.arange(len(cohort)), everything).exp()
+        truth = F.one_hot(self.data[0].labels.clamp(min=0), informed.shape[-1])
+        return (1 - self.hindsight) * truth + self.hindsight * informed

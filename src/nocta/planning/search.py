@@ -1,0 +1,207 @@
+"""Search for the best plan: beam over time, best of a sample, everything where that is small.
+
+Every search returns, for each subject, a plan that is feasible under what is open and what is
+left of the budget. The empty plan is always a candidate.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from nocta.core.estimator import NoctEstimator, SequentialEstimator
+from nocta.core.policy import Observation
+from nocta.core.random_plans import guided_plans, uniform_plans
+from nocta.planning.space import ActionTable
+
+_INFEASIBLE = 1e9
+#: Continuations looked at per subject and slot, about: of a network, and where neighbours vote.
+BRANCHES, VOTED_BRANCHES = 512, 128
+#: Prefixes kept at least.
+_NARROWEST = 4
+
+
+@dataclass(frozen=True)
+class FoundPlans:
+    """The best plans of `n` subjects, best first.
+
+    Args:
+        plans: `(n, r, L, M)` booleans.
+        scores: `(n, r)` estimated NOCT: expected loss-to-go plus weighted cost.
+        losses: `(n, r)` the expected loss-to-go alone.
+        stopping: `(n,)` estimated NOCT of acquiring nothing more.
+    """
+
+    plans: NDArray[np.bool_]
+    scores: NDArray[np.float64]
+    losses: NDArray[np.float64]
+    stopping: NDArray[np.float64]
+
+    def shifted(self, by: NDArray[np.float64]) -> FoundPlans:
+        """The same plans with `by`, `(n,)`, added to every loss of a subject."""
+        more = by[:, None]
+        return FoundPlans(self.plans, self.scores + more, self.losses + more, self.stopping + by)
+
+    def take(self, index: NDArray[np.int64]) -> FoundPlans:
+        """The plans of the subjects at these positions."""
+        return FoundPlans(
+            self.plans[index], self.scores[index], self.losses[index], self.stopping[index]
+        )
+
+    @classmethod
+    def concatenate(cls, parts: Sequence[FoundPlans]) -> FoundPlans:
+        """Plans of several batches; where one found fewer, its worst plan is repeated."""
+        most = max(p.scores.shape[1] for p in parts)
+        index = [np.minimum(np.arange(most), p.scores.shape[1] - 1) for p in parts]
+        return cls(
+            np.concatenate([p.plans[:, i] for p, i in zip(parts, index, strict=True)]),
+            np.concatenate([p.scores[:, i] for p, i in zip(parts, index, strict=True)]),
+            np.concatenate([p.losses[:, i] for p, i in zip(parts, index, strict=True)]),
+            np.concatenate([p.stopping for p in parts]),
+        )
+
+
+def beam_search(
+    estimator: SequentialEstimator,
+    observation: Observation,
+    actions: ActionTable,
+    cost_weight: NDArray[np.float64],
+    width: int = 16,
+    first_width: int = 64,
+    n_best: int = 2,
+    branches: int = BRANCHES,
+) -> FoundPlans:
+    """Grow plans slot by slot and keep the `width` best prefixes, the empty one always among them.
+
+    Args:
+        estimator: Gives the expected loss of a prefix at its last slot.
+        observation: Subjects who are all at the same slot.
+        actions: What may be acquired at each slot.
+        cost_weight: `(n,)` what one unit of cost is worth in loss (`alpha`).
+        width: Prefixes kept per subject; fewer where many subsets are offered.
+        first_width: The same before the first visit, when what pays lies farthest away; less
+            where many subsets are offered.
+        n_best: Plans returned per subject.
+        branches: Continuations looked at per slot, about; bounds the width where many subsets
+            are offered.
+    """
+    n, first = len(observation), int(observation.time[0]) + 1
+    open_slots = torch.from_numpy(observation.open_slots)
+    remaining = torch.from_numpy(observation.remaining)
+    # Where many subsets are offered, fewer prefixes are worth the time, and a wide first beam
+    # would not fit in memory.
+    most = max(len(s) for s in actions.subsets[first:])
+    affordable = max(_NARROWEST, branches // most)
+    width = min(width if first else max(width, first_width), affordable)
+    weight = torch.from_numpy(cost_weight).float()[:, None, None]
+    state = estimator.start(observation)
+    parents = torch.zeros(n, 1, dtype=torch.long)
+    total, spent = torch.zeros(n, 1), torch.zeros(n, 1, dtype=torch.float64)
+    losses = torch.zeros(n, 1)
+    chosen = torch.zeros(n, 1, actions.n_times, dtype=torch.long)
+    for k in range(first, actions.n_times):
+        subsets = torch.from_numpy(actions.subsets[k])  # (s, M)
+        price = torch.from_numpy(actions.prices[k])
+        # What is known to be there is charged in full.
+        known = observation.available is not None
+        charge = torch.from_numpy(actions.prices[k] if known else actions.charges[k]).float()
+        q, s = parents.shape[1], len(subsets)
+        closed = (subsets & ~open_slots[:, k, None]).any(-1)  # (n, s)
+        bill = spent[:, :, None] + price  # (n, q, s)
+        wrong = closed[:, None] | (bill > remaining[:, None, None] + 1e-9)
+        state, loss = estimator.branch(state, k, parents, subsets)
+        score = total[:, :, None] + loss + weight * charge
+        score = torch.where(wrong, _INFEASIBLE, score).view(n, q * s)
+        rank = score.clone()
+        rank[:, 0] = -_INFEASIBLE  # prefix 0 is the empty one; it stays, and stays first
+        keep = rank.topk(min(width, q * s), largest=False, sorted=True).indices  # (n, w)
+        total, spent = score.gather(1, keep), bill.view(n, q * s).gather(1, keep)
+        losses = (losses[:, :, None] + loss).view(n, q * s).gather(1, keep)
+        chosen = chosen.gather(1, (keep // s)[..., None].expand(-1, -1, actions.n_times)).clone()
+        chosen[:, :, k] = keep % s
+        parents = keep
+    return _found(total, losses, chosen, actions, first, n_best)
+
+
+def _found(
+    total: Tensor, losses: Tensor, chosen: Tensor, actions: ActionTable, first: int, n_best: int
+) -> FoundPlans:
+    best = total.topk(min(n_best, total.shape[1]), largest=False, sorted=True).indices
+    # Where fewer are feasible, stopping stands in for the rest.
+    best = torch.where(total.gather(1, best) < _INFEASIBLE / 2, best, 0)
+    picked = chosen.gather(1, best[..., None].expand(-1, -1, actions.n_times)).numpy()
+    plans = np.zeros((*picked.shape, actions.subsets[0].shape[1]), dtype=bool)
+    for k in range(first, actions.n_times):
+        plans[:, :, k] = actions.subsets[k][picked[:, :, k]]
+    return FoundPlans(
+        plans,
+        total.gather(1, best).double().numpy(),
+        losses.gather(1, best).double().numpy(),
+        total[:, 0].double().numpy(),
+    )
+
+
+def draw_candidates(
+    observation: Observation,
+    n_candidates: int,
+    seed: int,
+    worth: NDArray[np.float64] | None = None,
+) -> NDArray[np.bool_]:
+    """Random plans `(p, L, M)`, the same for everybody at a slot: no decision depends on another.
+
+    Args:
+        observation: Subjects who are all at the same slot.
+        n_candidates: How many; every plan where there are no more.
+        seed: Same seed and slot, same plans.
+        worth: `(L, M)` draw by this worth of each slot instead of uniformly.
+    """
+    time = int(observation.time[0])
+    later = np.arange(observation.catalog.n_times)[:, None] > time
+    open_slots = observation.catalog.open_slots & later
+    rng = np.random.default_rng([seed, time + 1])
+    if worth is None:
+        return uniform_plans(n_candidates, open_slots, rng)
+    return guided_plans(n_candidates, open_slots, worth, rng)
+
+
+def sample_search(
+    estimator: NoctEstimator,
+    observation: Observation,
+    plans: NDArray[np.bool_],
+    charges: NDArray[np.float64],
+    cost_weight: NDArray[np.float64],
+    n_best: int = 2,
+) -> FoundPlans:
+    """The best of a given set of plans, as the paper searches.
+
+    Args:
+        estimator: Scores whole plans.
+        observation: Subjects who are all at the same slot.
+        plans: `(p, L, M)` candidates for all; the first is the empty plan.
+        charges: `(p,)` expected charge of each.
+        cost_weight: `(n,)` what one unit of cost is worth in loss (`alpha`).
+        n_best: Plans returned per subject.
+    """
+    catalog = observation.catalog
+    own = np.broadcast_to(plans, (len(observation), *plans.shape))
+    prices = np.broadcast_to(catalog.cost_of(plans), own.shape[:2])
+    charged = np.broadcast_to(charges, own.shape[:2])
+    if observation.available is not None:
+        # Known to be missing: not asked for, so neither scored nor paid.
+        own = own & observation.open_slots[:, None]
+        prices = charged = catalog.cost_of(own)
+        losses = estimator.score_plans(observation, own)
+    else:
+        losses = estimator.score_plans(observation, plans)
+    expected = losses.double().numpy()
+    scores = expected + cost_weight[:, None] * charged
+    scores = np.where(prices > observation.remaining[:, None] + 1e-9, _INFEASIBLE, scores)
+    order = np.argsort(scores, axis=1, kind="stable")[:, :n_best]
+    rows = np.arange(len(own))[:, None]
+    order = np.where(scores[rows, order] < _INFEASIBLE / 2, order, 0)
+    return FoundPlans(own[rows, order], scores[rows, order], expected[rows, order], scores[:, 0])

@@ -1,0 +1,123 @@
+"""The space of plans: the subsets of features offered at each slot, and what they cost."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nocta.core.catalog import Catalog
+from nocta.core.cohort import Cohort
+
+#: Up to so many open features at a slot every subset is an action; beyond, a proposal is made.
+MAX_EXHAUSTIVE = 5
+#: Expected charges are averaged over so many subjects at most.
+_MOST_CHARGED = 50_000
+
+
+@dataclass(frozen=True)
+class ActionTable:
+    """Subsets of features offered at each slot; the empty one is always the first.
+
+    Args:
+        subsets: Per slot `(s, M)` booleans.
+        prices: Per slot `(s,)` list price, fees included: what a hard budget is held against.
+        charges: Per slot `(s,)` expected charge: what was never recorded is not charged.
+    """
+
+    subsets: tuple[NDArray[np.bool_], ...]
+    prices: tuple[NDArray[np.float64], ...]
+    charges: tuple[NDArray[np.float64], ...]
+
+    @property
+    def n_times(self) -> int:
+        return len(self.subsets)
+
+    @classmethod
+    def build(
+        cls,
+        catalog: Catalog,
+        train: Cohort | None = None,
+        worth: NDArray[np.float64] | None = None,
+    ) -> ActionTable:
+        """Offer every subset where that is few, and a proposal where it is not.
+
+        Args:
+            catalog: What is open when, and what it costs.
+            train: Where given, charges are averaged over what these subjects had recorded.
+            worth: `(L, M)` how useful each slot is on its own; orders the proposals.
+        """
+        worth = np.ones(catalog.open_slots.shape) if worth is None else worth
+        subsets = tuple(_subsets_at(catalog, t, worth[t]) for t in range(catalog.n_times))
+        prices = tuple(_prices_at(catalog, t, s) for t, s in enumerate(subsets))
+        return cls(subsets, prices, prices).with_charges(catalog, train)
+
+    def at_prices(self, catalog: Catalog) -> ActionTable:
+        """The same subsets at another catalog's prices; the share that is charged stays."""
+        prices = tuple(_prices_at(catalog, t, s) for t, s in enumerate(self.subsets))
+        charges = tuple(
+            new * np.divide(charge, old, out=np.ones_like(old), where=old > 0)
+            for new, old, charge in zip(prices, self.prices, self.charges, strict=True)
+        )
+        return replace(self, prices=prices, charges=charges)
+
+    def with_charges(self, catalog: Catalog, train: Cohort | None) -> ActionTable:
+        """The same subsets at this catalog's prices."""
+        prices = tuple(_prices_at(catalog, t, s) for t, s in enumerate(self.subsets))
+        if train is None:
+            return replace(self, prices=prices, charges=prices)
+        recorded = train.sample(_MOST_CHARGED).recorded
+        charges = tuple(
+            _charges_at(catalog, t, s, recorded[:, t]) for t, s in enumerate(self.subsets)
+        )
+        return replace(self, prices=prices, charges=charges)
+
+
+def _charges_at(
+    catalog: Catalog, time: int, subsets: NDArray[np.bool_], recorded: NDArray[np.bool_]
+) -> NDArray[np.float64]:
+    """Mean price of what was there of each subset; each pattern of what was there once."""
+    there, who = np.unique(recorded, axis=0, return_inverse=True)
+    bills = (_prices_at(catalog, time, there & subset) for subset in subsets)
+    return np.array([bill[who.reshape(-1)].mean() for bill in bills])
+
+
+def _prices_at(catalog: Catalog, time: int, subsets: NDArray[np.bool_]) -> NDArray[np.float64]:
+    plans = np.zeros((len(subsets), catalog.n_times, catalog.n_features), dtype=bool)
+    plans[:, time] = subsets
+    return catalog.cost_of(plans)
+
+
+def _subsets_at(catalog: Catalog, time: int, worth: NDArray[np.float64]) -> NDArray[np.bool_]:
+    features = np.flatnonzero(catalog.open_slots[time])
+    if features.size <= MAX_EXHAUSTIVE:
+        codes = np.arange(2**features.size)[:, None]
+        chosen = (codes >> np.arange(features.size)) & 1 == 1
+        out = np.zeros((len(chosen), catalog.n_features), dtype=bool)
+        out[:, features] = chosen
+        return out
+    return _proposal(catalog, time, features, worth)
+
+
+def _proposal(
+    catalog: Catalog, time: int, features: NDArray[np.int64], worth: NDArray[np.float64]
+) -> NDArray[np.bool_]:
+    """Nothing, each feature alone, each group, pairs of the best, and growing sets by worth."""
+    m = catalog.n_features
+    alone = np.zeros((features.size, m), dtype=bool)
+    alone[np.arange(features.size), features] = True
+    per_cost = worth[features] / np.maximum(_prices_at(catalog, time, alone), 1e-9)
+    by_worth = features[np.argsort(-worth[features], kind="stable")]
+    by_ratio = features[np.argsort(-per_cost, kind="stable")]
+    rows = [np.zeros(m, dtype=bool), *alone]
+    for order in (by_ratio, by_worth):
+        rows += [np.isin(np.arange(m), order[: i + 1]) for i in range(order.size)]
+    best = by_ratio[:6]
+    rows += [np.isin(np.arange(m), [a, b]) for i, a in enumerate(best) for b in best[i + 1 :]]
+    groups = {f.group for f in catalog.features if f.group is not None}
+    for group in sorted(groups):
+        members = np.array([f.group == group for f in catalog.features])
+        rows.append(members & catalog.open_slots[time])
+    unique: dict[bytes, NDArray[np.bool_]] = {r.tobytes(): r for r in rows}
+    return np.stack(list(unique.values()))

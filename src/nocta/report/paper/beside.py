@@ -1,0 +1,208 @@
+"""The paper's numbers beside ours, as plain tables.
+
+The paper's rows and our operating points lie at different costs, so ours are read off at the
+paper's cost: per seed, between the two points around it, then averaged over seeds.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from nocta.exact.optimum import accuracy_at
+from nocta.report.paper.evidence import Evidence
+from nocta.report.paper.page import Sheet
+from nocta.report.paper.recipes import Arm, Recipe
+from nocta.report.plots.frontier import METRIC_LABELS
+from nocta.report.published import PaperRow, paper_results
+from nocta.runs.summary import (
+    cost_range,
+    frontiers_by_seed,
+    mean_and_error,
+    mean_points,
+    summarize_results,
+)
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+#: A cheaper point this near to a cost, as a share of it, stands for it where none lies beyond.
+NEAR = 0.05
+#: Where the low and the high cost lie between the cheapest and the dearest cost in common.
+LOW, HIGH = 0.25, 0.75
+OURS = ("nocta-ensemble", "nocta-contrastive", "nocta-amortized")
+
+
+def sheets(recipe: Recipe, evidence: Evidence) -> list[Sheet]:
+    """What is to be said of a recipe on one data set, most important first."""
+    rows, place = printed_rows(recipe, evidence)
+    first = paper_sheet(evidence, rows, place) if rows else regime_sheet(evidence)
+    found = [first, difference_sheet(evidence), points_sheet(evidence)]
+    if not rows and recipe.rows:
+        found.append(printed_sheet(recipe))
+    return [sheet for sheet in found if sheet is not None and len(sheet.frame)]
+
+
+def printed_rows(recipe: Recipe, evidence: Evidence) -> tuple[list[PaperRow], str]:
+    """The paper's rows on the data, and where they are printed if that is another table.
+
+    A comparison of methods asked for with other data of the paper has its rows there; an ablation
+    has none.
+    """
+    if not evidence.setup.source.is_as_published:
+        return [], ""
+    rows = [row for row in recipe.rows if row.dataset == evidence.dataset]
+    table = paper_results(evidence.dataset)
+    if rows or recipe.knobs or table is None:
+        return rows, ""
+    return list(table.rows), table.place
+
+
+def quality_at(
+    results: pd.DataFrame, label: str, metric: str, cost: float
+) -> tuple[float, float, int]:
+    """Mean and standard error over seeds of a method's quality at a cost, and how many seeds.
+
+    Between two operating points their line is read; a little beyond the dearest, that one. Seeds
+    whose operating points are all dearer than the cost, or end well below it, are left out.
+    """
+    values = []
+    for frontier in frontiers_by_seed(results, label, metric).values():
+        if not len(frontier):
+            continue
+        low, high = float(frontier.costs[0]), float(frontier.costs[-1])
+        if low <= cost <= high + NEAR * cost:
+            values.append(float(frontier.at(min(cost, high))))
+    if not values:
+        return math.nan, math.nan, 0
+    return *mean_and_error(values), len(values)
+
+
+def paper_sheet(evidence: Evidence, rows: Sequence[PaperRow], place: str = "") -> Sheet:
+    """Every row of the paper, and ours at the same cost."""
+    import pandas as pd
+
+    arms = {(arm.method, *arm.knob.items()): arm for arm in evidence.present}
+    lines = []
+    for row in rows:
+        arm = arms.get((row.method, *row.knob.items()))
+        line: dict[str, Any] = {"method": row.method, **row.knob}
+        line |= {"cost": row.cost, "cost_spread": row.cost_spread}
+        seeds = 0
+        for metric in (m for m in evidence.metrics if m in row.metrics):
+            line[f"paper_{metric}"] = row.metrics[metric]
+            line[f"paper_{metric}_spread"] = row.spreads[metric]
+            mean, error = math.nan, math.nan
+            if arm is not None:
+                mean, error, seeds = quality_at(evidence.results, arm.label, metric, row.cost)
+            line[f"our_{metric}"], line[f"our_{metric}_error"] = mean, error
+        if evidence.optimum is not None:
+            line["optimum"] = float(accuracy_at(evidence.optimum, row.cost))
+        lines.append({**line, "seeds": seeds})
+    return Sheet(
+        "",
+        f"The paper's rows{f' ({place})' if place else ''}, and ours at the same cost",
+        pd.DataFrame(lines),
+        "± after the paper's numbers is as printed; after ours it is one standard error over "
+        "seeds. Ours are read between the two operating points around the cost, or at the dearest "
+        f"where that is at most {NEAR:.0%} cheaper. A dash, or fewer seeds: none, or not every "
+        "seed, has points that cheap and that dear.",
+    )
+
+
+def regime_sheet(evidence: Evidence) -> Sheet | None:
+    """Quality at a low and at a high cost that every method reaches."""
+    import pandas as pd
+
+    costs = cost_range(evidence.results, [arm.label for arm in evidence.present])
+    if costs is None or not costs[0] < costs[1]:
+        return None
+    lines = []
+    for arm in evidence.present:
+        for name, share in (("low", LOW), ("high", HIGH)):
+            cost = costs[0] + share * (costs[1] - costs[0])
+            line: dict[str, Any] = {"method": arm.method, **arm.knob, "regime": name, "cost": cost}
+            for metric in evidence.metrics:
+                mean, error, seeds = quality_at(evidence.results, arm.label, metric, cost)
+                line |= {metric: mean, f"{metric}_error": error}
+            lines.append({**line, "seeds": seeds})
+    return Sheet(
+        "",
+        "At a low and at a high cost",
+        pd.DataFrame(lines),
+        f"A quarter and three quarters of the way from {costs[0]:.2f} to {costs[1]:.2f}, the costs "
+        f"all have in common. ±: one standard error over seeds.",
+    )
+
+
+def difference_sheet(evidence: Evidence) -> Sheet | None:
+    """Paired differences: to the usual value of what is varied, or of NOCTA to the others."""
+    import pandas as pd
+
+    arms = {arm.label: arm for arm in evidence.present}
+    references = _references(evidence.present)
+    table = summarize_results(evidence.results, list(arms))
+    lines = []
+    for row in table[table["quality"] == evidence.metrics[0]].itertuples():
+        if not row.versus or not _is_asked(arms[row.method], arms[row.versus], references):
+            continue
+        ours, other = arms[row.method].varied, arms[row.versus].varied
+        line = {"method": ours, "less": other, "difference": row.mean}
+        line |= {"difference_error": row.standard_error, "seeds": row.n_seeds}
+        lines.append({**line, "cost_low": row.cost_low, "cost_high": row.cost_high})
+    if not lines:
+        return None
+    return Sheet(
+        "differences",
+        f"Paired differences in {METRIC_LABELS[evidence.metrics[0]]}",
+        pd.DataFrame(lines),
+        "Mean over the costs the two have in common, seed by seed; ±: one standard error.",
+    )
+
+
+def _references(arms: Sequence[Arm]) -> dict[str, str]:
+    """By method, the arm others are compared with: the usual value, else the paper's first."""
+    usual = {arm.method: arm.label for arm in reversed(arms) if arm.usual}
+    return {arm.method: arm.label for arm in reversed(arms)} | usual
+
+
+def _is_asked(arm: Arm, other: Arm, references: dict[str, str]) -> bool:
+    if arm.knob:
+        return arm.method == other.method and references[arm.method] == other.label
+    return arm.method in OURS and other.method not in OURS
+
+
+def points_sheet(evidence: Evidence) -> Sheet:
+    """Every operating point of ours, averaged over seeds."""
+    import pandas as pd
+
+    arms = {arm.label: arm for arm in evidence.present}
+    columns = ["cost", *evidence.metrics]
+    lines = []
+    for found in mean_points(evidence.results, list(arms), columns, evidence.optimum):
+        arm = arms[found.method]
+        line: dict[str, Any] = {"method": arm.method, **arm.knob, "point": found.point + 1}
+        for column, (mean, error) in found.means.items():
+            line |= {column: mean, f"{column}_error": error}
+        lines.append({**line, "seeds": found.n_seeds})
+    return Sheet(
+        "points",
+        "Our operating points",
+        pd.DataFrame(lines),
+        "Chosen on validation, or at given cost weights. ±: one standard error over seeds.",
+    )
+
+
+def printed_sheet(recipe: Recipe) -> Sheet:
+    """The paper's rows on its own data, for reading."""
+    import pandas as pd
+
+    lines = []
+    for row in recipe.rows:
+        line: dict[str, Any] = {"dataset": row.dataset, "method": row.method, **row.knob}
+        line |= {"cost": row.cost, "cost_spread": row.cost_spread}
+        for metric, value in row.metrics.items():
+            line |= {metric: value, f"{metric}_spread": row.spreads[metric]}
+        lines.append(line)
+    return Sheet("paper", "The paper's rows, on its own data", pd.DataFrame(lines), "As printed.")

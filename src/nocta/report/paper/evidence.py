@@ -1,0 +1,312 @@
+"""Where the numbers come from: comparisons run now, continued, or read from a folder."""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from nocta.core.errors import ConfigError, DataFileMissing
+from nocta.exact.optimum import OptimalFrontier
+from nocta.report.paper.recipes import Arm, Recipe
+from nocta.runs.compare import Comparison, compare
+from nocta.runs.job import Job
+from nocta.runs.method_options import typed
+from nocta.runs.optimum import shipped_optimum
+from nocta.runs.results import read_results
+from nocta.runs.setup import DataSource, Setup
+from nocta.runs.store import JobStore
+from nocta.runs.summary import headline_metric
+from nocta.runs.sweep import Failure
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+#: Runs per method, as in the paper; and in a rehearsal.
+SEEDS, QUICK_SEEDS = 5, 2
+#: Of a rehearsal; an audit rolls each of its subjects out again and again.
+QUICK_AUDITED = 4
+
+
+@dataclass(frozen=True)
+class Request:
+    """What a user asks for beyond the name.
+
+    Args:
+        out: Folder of what is written; comparisons are kept in `runs/` inside it and continued.
+        sources: Data to use instead of the recipe's own.
+        folders: Folders of finished comparisons to read instead of running anything.
+        preset: Instead of the recipe's own.
+        n_seeds: How many seeds; five as in the paper by default.
+        quick: A rehearsal.
+        rules: `availability`, `results` and other fields of `Setup`.
+        n_jobs: Processes; one per core by default.
+        dask: Address of a Dask scheduler.
+        progress: Show bars with the time left.
+    """
+
+    out: Path
+    sources: tuple[DataSource, ...] = ()
+    folders: tuple[Path, ...] = ()
+    preset: str | None = None
+    n_seeds: int | None = None
+    quick: bool = False
+    rules: Mapping[str, Any] = field(default_factory=dict)
+    n_jobs: int | None = None
+    dask: str | None = None
+    progress: bool = False
+
+    def __post_init__(self) -> None:
+        vain = [*self.options, *(["--quick"] if self.quick else [])]
+        if self.folders and vain:
+            raise ConfigError(
+                f"With --from nothing is run: the folder says how its results were made. Leave out "
+                f"{', '.join(vain)}, or --from."
+            )
+
+    @property
+    def options(self) -> list[str]:
+        """The options given that say what is run."""
+        usual = {f.name: f.default for f in fields(Setup)}
+        given = {
+            "--data": self.sources,
+            "--preset": self.preset,
+            "--seeds": self.n_seeds,
+            "--dask": self.dask,
+            **{f"--{name}": value != usual[name] for name, value in self.rules.items()},
+        }
+        return [option for option, value in given.items() if value]
+
+    @property
+    def seeds(self) -> range:
+        """The seeds to run."""
+        return range(self.n_seeds or (QUICK_SEEDS if self.quick else SEEDS))
+
+    def command(self, recipe: Recipe) -> str:
+        """What repeats it."""
+        parts = ["nocta", "reproduce", recipe.name]
+        for source in self.sources:
+            parts += ["--data", source.data]
+            for option in ("schema", "path"):
+                value = getattr(source, option)
+                parts += [f"--{option}", value] if value else []
+            for name, value in source.data_options.items():
+                parts += ["--data-option", f"{name}={typed(value)}"]
+        for folder in self.folders:
+            parts += ["--from", str(folder)]
+        parts += ["--preset", self.preset] if self.preset else []
+        usual = {f.name: f.default for f in fields(Setup)}
+        for name, value in self.rules.items():
+            parts += [f"--{name}", str(value)] if value != usual[name] else []
+        parts += ["--seeds", str(self.n_seeds)] if self.n_seeds else []
+        parts += ["--quick"] if self.quick else []
+        return shlex.join([*parts, "--out", str(self.out)])
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """Results of a recipe on one data set.
+
+    Args:
+        setup: What they have in common.
+        arms: The methods that were asked for.
+        results: Rows of results.csv, of these methods only.
+        comparison: Their finished jobs, where these are at hand.
+        failures: What did not finish.
+    """
+
+    setup: Setup
+    arms: tuple[Arm, ...]
+    results: pd.DataFrame
+    comparison: Comparison | None = None
+    failures: tuple[Failure, ...] = ()
+
+    @property
+    def dataset(self) -> str:
+        """Name of the data set."""
+        return str(self.results["dataset"].iloc[0])
+
+    @property
+    def present(self) -> list[Arm]:
+        """The methods there are results of."""
+        found = set(self.results["method"])
+        return [arm for arm in self.arms if arm.label in found]
+
+    @property
+    def metrics(self) -> tuple[str, ...]:
+        """As the paper reports: accuracy on the synthetic task, AP and ROC AUC elsewhere."""
+        first = headline_metric(self.dataset)
+        return (first,) if first == "accuracy" else (first, "roc_auc")
+
+    @cached_property
+    def optimum(self) -> OptimalFrontier | None:
+        """The exact frontier, where it is known."""
+        return shipped_optimum(self.dataset) if self.setup.source.is_as_published else None
+
+
+def gather(recipe: Recipe, request: Request) -> list[Evidence]:
+    """Results of a recipe, one entry per data set.
+
+    Raises:
+        DataFileMissing: None of the data sets is on this machine.
+        ConfigError: A folder holds nothing that belongs to the recipe, or two folders do not
+            go together.
+    """
+    if request.folders:
+        return _together([_read(folder, recipe) for folder in request.folders])
+    sources = request.sources or tuple(DataSource(name) for name in recipe.data)
+    found, missing = [], []
+    for source in sources:
+        try:
+            source.load(0)
+        except DataFileMissing as error:
+            missing.append(error)
+            continue
+        found.append(_run(source, recipe, request))
+    if missing and (request.sources or not found):
+        raise missing[0]
+    return found
+
+
+def _run(source: DataSource, recipe: Recipe, request: Request) -> Evidence:
+    setup = Setup(
+        source=source,
+        preset=request.preset or recipe.preset,  # type: ignore[arg-type]  # checked by Setup
+        n_points=recipe.n_points,
+        cost_weights=recipe.cost_weights.get(source.data, ()),
+        **request.rules,
+    )
+    if request.quick:
+        setup = replace(setup.rehearsal(), audit_subjects=min(setup.audit_subjects, QUICK_AUDITED))
+    arms = recipe.arms(setup.preset)
+    comparison = run_arms(setup, arms, request.out / "runs" / folder_name(setup), recipe, request)
+    if not comparison.records:
+        reasons = "; ".join(str(failure) for failure in comparison.failures[:3])
+        raise ConfigError(f"No job of '{recipe.name}' finished on '{source.data}': {reasons}")
+    failures = tuple(comparison.failures)
+    return Evidence(setup, tuple(arms), comparison.results, comparison, failures)
+
+
+def run_arms(
+    setup: Setup,
+    arms: Sequence[Arm],
+    directory: Path,
+    recipe: Recipe,
+    request: Request,
+) -> Comparison:
+    """Run or continue a comparison of these methods; what else lies in the folder is left out."""
+    jobs = [Job(arm.method, seed, arm.options, arm.label) for arm in arms for seed in request.seeds]
+    found = compare(
+        setup,
+        jobs,
+        directory,
+        n_jobs=request.n_jobs,
+        progress=request.progress,
+        dask=request.dask,
+    )
+    names = {job.name for job in jobs}
+    records = [r for r in found.records if Job(**r["job"]).name in names]
+    return replace(found, records=records, command=request.command(recipe))
+
+
+def _read(folder: Path, recipe: Recipe) -> Evidence:
+    """The part of a finished comparison that belongs to a recipe."""
+    results = read_results(folder / "results.csv")
+    setup = read_setup(folder / "setup.json")
+    arms = recipe.arms(setup.preset)
+    # Other methods of the folder are welcome beside the paper's, where there is room for them.
+    if not recipe.knobs and recipe.kind != "dynamics":
+        asked = {arm.label for arm in arms}
+        others = [name for name in dict.fromkeys(results["method"]) if name not in asked]
+        arms += [Arm(name, {}, {}, name) for name in others]
+    labels = {arm.label for arm in arms}
+    kept = results[results["method"].isin(labels)]
+    if kept.empty:
+        there = ", ".join(dict.fromkeys(results["method"]))
+        raise ConfigError(
+            f"'{folder}' has no results that belong to '{recipe.name}'. It has: {there}. Wanted: "
+            f"{', '.join(arm.label for arm in arms)}."
+        )
+    records = [r for r in JobStore(folder).records() if r["job"]["label"] in labels]
+    comparison = Comparison(folder, setup, records, []) if records else None
+    return Evidence(setup, tuple(arms), kept.reset_index(drop=True), comparison)
+
+
+def _together(found: Sequence[Evidence]) -> list[Evidence]:
+    """Folders of the same data as one, where they were made alike and share no job."""
+    merged: dict[str, Evidence] = {}
+    for evidence in found:
+        first = merged.get(evidence.dataset)
+        merged[evidence.dataset] = evidence if first is None else _merge(first, evidence)
+    return list(merged.values())
+
+
+def _merge(first: Evidence, second: Evidence) -> Evidence:
+    import pandas as pd
+
+    name = first.dataset
+    differences = first.setup.differences(second.setup.to_dict())
+    if differences:
+        raise ConfigError(
+            f"Two of the folders are about '{name}', with other settings: "
+            f"{'; '.join(differences)}. Read them one at a time."
+        )
+    twice = sorted({*first.results["method"]} & {*second.results["method"]})
+    if twice:
+        raise ConfigError(
+            f"Two of the folders about '{name}' have results of {', '.join(twice)}; it is not "
+            f"clear which to show. Read them one at a time."
+        )
+    arms = list({arm.label: arm for arm in (*first.arms, *second.arms)}.values())
+    results = pd.concat([first.results, second.results], ignore_index=True)
+    comparison = None
+    if first.comparison is not None and second.comparison is not None:
+        records = [*first.comparison.records, *second.comparison.records]
+        comparison = replace(first.comparison, records=records)
+    return Evidence(first.setup, tuple(arms), results, comparison)
+
+
+def read_setup(path: Path) -> Setup:
+    """The setup of a comparison from its file; fields this version does not know are left out."""
+    if not path.is_file():
+        raise DataFileMissing(
+            f"There is no '{path}', which says how the results beside it were made; --from names "
+            f"the folder of a comparison, as `nocta compare --out` wrote it."
+        )
+    found = json.loads(path.read_text("utf-8"))["setup"]
+    source = found.pop("source")
+    known = {f.name for f in fields(Setup)}
+    return Setup(
+        DataSource(**{k: _tupled(v) for k, v in source.items()}),
+        **{k: _tupled(v) for k, v in found.items() if k in known},
+    )
+
+
+def _tupled(value: Any) -> Any:
+    return tuple(value) if isinstance(value, list) else value
+
+
+def folder_name(setup: Setup) -> str:
+    """A folder of its own for every setup, so that recipes with the same one share its jobs.
+
+    Example:
+        >>> folder_name(Setup(DataSource("synthetic"), preset="paper", cost_weights=(0.5, 0.25)))
+        'synthetic-paper-0.5-0.25'
+    """
+    weights = "-".join(f"{w:g}" for w in setup.cost_weights)
+    stem = re.sub(r"[^\w-]+", "_", Path(setup.source.data).name.split(".")[0])
+    parts = [stem, setup.preset, weights or f"{setup.n_points}-points"]
+    usual = Setup(setup.source)
+    parts += [
+        str(getattr(setup, rule))
+        for rule in ("availability", "results")
+        if getattr(setup, rule) != getattr(usual, rule)
+    ]
+    options = (f"{name}={typed(value)}" for name, value in setup.source.data_options.items())
+    parts += [re.sub(r"[^\w=.-]+", "_", option) for option in options]
+    return "-".join([*parts, *(["quick"] if setup.quick else [])])

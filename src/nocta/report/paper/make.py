@@ -1,0 +1,224 @@
+"""From a recipe to its page: one function per kind."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from statistics import mean
+
+from nocta.core.errors import ConfigError, NoctaError
+from nocta.report.paper.beside import points_sheet, sheets
+from nocta.report.paper.complexity import complexity_page
+from nocta.report.paper.evidence import Evidence, Request, gather
+from nocta.report.paper.page import Page, Sheet
+from nocta.report.paper.recipes import Kind, Recipe
+from nocta.report.paper.theory import theory_sheets
+from nocta.report.plots.dynamics import dynamics_figure
+from nocta.report.plots.frontier import Panel, frontier_panels
+from nocta.report.published import paper_results, published_points
+from nocta.report.view import ReportView
+from nocta.runs.summary import headline_metric
+from nocta.runs.versions import versions
+
+
+def reproduce(recipe: Recipe, request: Request) -> Page:
+    """Make a table or figure; what was run is kept, nothing else is written yet.
+
+    Args:
+        recipe: Which one; see `nocta.report.paper.recipes.find_recipe`.
+        request: On which data, how often, where to.
+
+    Returns:
+        The page; `page.write(directory)` writes it.
+    """
+    page = Page(recipe.name, recipe.entry, recipe.title, request.command(recipe))
+    _MAKERS[recipe.kind](recipe, request, page)
+    if not request.folders:
+        used = ", ".join(f"{name} {version}" for name, version in versions().items())
+        page.notes.append(f"Made with {used}.")
+    return page
+
+
+def _add_evidence(page: Page, found: Sequence[Evidence], request: Request) -> None:
+    """How the results were made, what failed, and the reports of what was run."""
+    for evidence in found:
+        setup, seeds = evidence.setup, evidence.results["seed"].nunique()
+        page.notes.append(
+            f"{evidence.dataset}: preset `{setup.preset}`, availability `{setup.availability}`, "
+            f"{seeds} seed(s), {evidence.results['n_subjects'].max()} test subjects."
+        )
+        absent = [arm.label for arm in evidence.arms if arm not in evidence.present]
+        if absent:
+            page.notes.append(f"Not among the results: {', '.join(absent)}.")
+        if setup.quick:
+            _call_a_rehearsal(page)
+        page.failures += [str(failure) for failure in evidence.failures]
+        if evidence.comparison is not None and not request.folders:
+            end = evidence.dataset if len(found) > 1 else ""
+            page.comparisons[end] = evidence.comparison
+
+
+def _call_a_rehearsal(page: Page) -> None:
+    said = (
+        "**A rehearsal**: few subjects, short training. The numbers show that everything runs, "
+        "and nothing else."
+    )
+    if said not in page.notes:
+        page.notes.insert(0, said)
+
+
+def _name_absent_data(
+    page: Page, recipe: Recipe, found: Sequence[Evidence], request: Request
+) -> None:
+    """Say which data sets of the recipe are not on this machine, where none were asked for."""
+    there = {evidence.dataset for evidence in found}
+    for name in () if request.sources or request.folders else recipe.data:
+        if name not in there:
+            page.notes.append(
+                f"{name} is not on this machine and left out; `nocta datasets {name}` says how to "
+                f"get it."
+            )
+
+
+def _table(recipe: Recipe, request: Request, page: Page) -> None:
+    found = gather(recipe, request)
+    _add_evidence(page, found, request)
+    _name_absent_data(page, recipe, found, request)
+    for evidence in found:
+        page.sheets[evidence.dataset if len(found) > 1 else ""] = sheets(recipe, evidence)
+
+
+def _frontiers(recipe: Recipe, request: Request, page: Page) -> None:
+    found = {evidence.dataset: evidence for evidence in gather(recipe, request)}
+    _add_evidence(page, list(found.values()), request)
+    asked = request.sources or request.folders
+    # What could not be run is still drawn as published.
+    names = list(found) if asked else list(dict.fromkeys([*recipe.data, *found]))
+    panels = []
+    for name in names:
+        metric = recipe.metric or headline_metric(name)
+        evidence = found.get(name)
+        own = evidence is None or evidence.setup.source.is_as_published
+        panels.append(
+            Panel(
+                evidence.results if evidence else None,
+                metric,
+                evidence.optimum.points
+                if evidence and evidence.optimum and metric == "accuracy"
+                else None,
+                published_points(paper_results(name), metric) if own else None,
+                name if evidence else f"{name} (as published)",
+                _currency(evidence),
+            )
+        )
+        if evidence:
+            page.sheets[name if len(found) > 1 else ""] = [points_sheet(evidence)]
+        else:
+            page.notes.append(
+                f"{name} is not on this machine, so only the published points are drawn; "
+                f"`nocta datasets {name}` says how to get it."
+            )
+    page.figures[""] = frontier_panels(panels)
+    page.notes.append(
+        "A curve is the mean over seeds at equal cost, its band one standard error (where there "
+        "are many methods, of NOCTA only); the table holds the means of the operating points "
+        "themselves. Where the optimum is known, quality is also drawn as a share of it."
+    )
+
+
+def _currency(evidence: Evidence | None) -> str:
+    """Unit of costs: as the jobs say, else as the data say where they are on this machine."""
+    if evidence is None:
+        return ""
+    if evidence.comparison is not None:
+        return ReportView(evidence.comparison).currency
+    try:
+        return evidence.setup.source.load(0).catalog.currency
+    except NoctaError:
+        return ""
+
+
+def _dynamics(recipe: Recipe, request: Request, page: Page) -> None:
+    found = gather(recipe, request)
+    _add_evidence(page, found, request)
+    _name_absent_data(page, recipe, found, request)
+    for evidence in found:
+        if evidence.comparison is None:
+            raise ConfigError(
+                "The dynamics need the finished jobs (`jobs/` beside results.csv), which this "
+                "folder does not hold; leave out --from to run them."
+            )
+        printed = [row.cost for row in recipe.rows if row.dataset == evidence.dataset]
+        view = ReportView(evidence.comparison, mean(printed) if printed else None)
+        end = evidence.dataset if len(found) > 1 else ""
+        page.figures[end] = dynamics_figure(view.dynamics(), view.axis, bottom="graph")
+        page.sheets[end] = _dynamics_sheets(view)
+        page.notes.append(
+            f"Each method at its operating point nearest to cost {view.reference_cost:.2f}. Top: "
+            "mean cost per subject over time, also of those who are not seen any more. Middle: "
+            "share of subjects for whom something was asked for the last time then, whether it was "
+            "to be had or not. Bottom: a dot is as large as the feature is often acquired then; an "
+            "arrow leads to what the same subjects acquire later, the stronger the more of them."
+        )
+
+
+def _dynamics_sheets(view: ReportView) -> list[Sheet]:
+    import pandas as pd
+
+    entries, labels = view.dynamics(), view.axis.labels
+    times = [
+        {"method": d.method, "time": time, "cost": cost, "share_last_request": stop}
+        for d in entries
+        for time, cost, stop in zip(
+            ["never", *labels], [0.0, *d.cost_per_time], d.stop_share, strict=True
+        )
+    ]
+    pairs = [
+        {
+            "method": d.method,
+            "feature": d.features[m],
+            "time": labels[t],
+            "later_feature": d.features[other],
+            "later_time": labels[later],
+            "share": share,
+        }
+        for d in entries
+        for t, m, later, other, share in d.together[:10]
+    ]
+    found = [
+        Sheet("", f"Cost per time ({view.axis.unit}) and where asking ends", pd.DataFrame(times))
+    ]
+    if pairs:
+        found.append(Sheet("together", "Acquired together most often", pd.DataFrame(pairs)))
+    return found
+
+
+def _theory(recipe: Recipe, request: Request, page: Page) -> None:
+    _refuse_options(recipe, request)
+    page.sheets[""] = theory_sheets(quick=request.quick, progress=request.progress)
+    if request.quick:
+        _call_a_rehearsal(page)
+
+
+def _complexity(recipe: Recipe, request: Request, page: Page) -> None:
+    _refuse_options(recipe, request)
+    complexity_page(recipe, request, page)
+    if request.quick:
+        _call_a_rehearsal(page)
+
+
+def _refuse_options(recipe: Recipe, request: Request) -> None:
+    """What is checked or timed is not a matter of data, seeds or rules."""
+    vain = [*request.options, *(["--from"] if request.folders else [])]
+    if vain:
+        raise ConfigError(
+            f"'{recipe.name}' makes its own tasks, always the same; leave out {', '.join(vain)}."
+        )
+
+
+_MAKERS: dict[Kind, Callable[[Recipe, Request, Page], None]] = {
+    "table": _table,
+    "frontiers": _frontiers,
+    "dynamics": _dynamics,
+    "complexity": _complexity,
+    "theory": _theory,
+}

@@ -1,0 +1,87 @@
+"""From the frontiers of several seeds to the one curve that is drawn."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nocta.core.errors import DataError
+from nocta.evaluation.frontier import Frontier
+
+#: Costs at which seeds with different numbers of points are compared.
+_N_COSTS = 10
+
+
+@dataclass(frozen=True)
+class Curve:
+    """One method, averaged over its seeds.
+
+    Args:
+        costs: `(k,)` in ascending order.
+        qualities: `(k,)` mean quality at each.
+        cost_errors: `(k,)` standard errors over seeds; zero where seeds are read at one cost.
+        quality_errors: `(k,)` the same for the quality; NaN where not every seed reaches the cost.
+    """
+
+    costs: NDArray[np.float64]
+    qualities: NDArray[np.float64]
+    cost_errors: NDArray[np.float64]
+    quality_errors: NDArray[np.float64]
+
+
+def mean_curve(frontiers: Sequence[Frontier]) -> Curve:
+    """Average the frontiers of several seeds into one.
+
+    Seeds are compared at equal cost wherever all of them reach it. Averaged point by point, a
+    seed that merely spends more would look like an uncertain quality, and bands would rise above
+    what is possible. Beyond the costs all seeds reach, their mean points go on without a band.
+
+    Example:
+        >>> curve = mean_curve([Frontier([1, 3], [0.2, 0.4]), Frontier([2, 4], [0.3, 0.5])])
+        >>> curve.costs.tolist()
+        [1.5, 2.0, 3.0, 3.5]
+        >>> [round(float(e), 3) for e in curve.quality_errors]
+        [nan, 0.0, 0.0, nan]
+    """
+    usable = [f for f in frontiers if len(f)]
+    if not usable:
+        raise DataError("There is no operating point at which the metric is defined.")
+    low = max(float(f.costs[0]) for f in usable)
+    high = min(float(f.costs[-1]) for f in usable)
+    if len({len(f) for f in usable}) > 1:
+        costs = np.linspace(low, high, _N_COSTS) if low < high else np.array([low])
+        return _at_equal_cost(usable, costs)
+    means = _point_by_point(usable)
+    if len(usable) == 1 or low >= high:
+        return means
+    inside = means.costs[(means.costs > low) & (means.costs < high)]
+    shared = _at_equal_cost(usable, np.array([low, *inside, high]))
+    parts = [_beyond(means, means.costs < low), shared, _beyond(means, means.costs > high)]
+    names = ("costs", "qualities", "cost_errors", "quality_errors")
+    return Curve(*(np.concatenate([getattr(part, name) for part in parts]) for name in names))
+
+
+def _point_by_point(frontiers: Sequence[Frontier]) -> Curve:
+    costs = np.stack([f.costs for f in frontiers])
+    qualities = np.stack([f.qualities for f in frontiers])
+    errors = _standard_error(costs), _standard_error(qualities)
+    return Curve(costs.mean(axis=0), qualities.mean(axis=0), *errors)
+
+
+def _at_equal_cost(frontiers: Sequence[Frontier], costs: NDArray[np.float64]) -> Curve:
+    found = np.stack([f.at(costs) for f in frontiers])
+    return Curve(costs, found.mean(axis=0), np.zeros(len(costs)), _standard_error(found))
+
+
+def _beyond(means: Curve, where: NDArray[np.bool_]) -> Curve:
+    unknown = np.full(int(where.sum()), np.nan)
+    return Curve(means.costs[where], means.qualities[where], np.zeros(len(unknown)), unknown)
+
+
+def _standard_error(table: NDArray[np.float64]) -> NDArray[np.float64]:
+    if len(table) < 2:
+        return np.zeros(table.shape[1])
+    return np.asarray(table.std(axis=0, ddof=1) / np.sqrt(len(table)))

@@ -1,0 +1,147 @@
+"""The paper's own numbers, for drawing and printing beside ours.
+
+They live in `published.toml`, transcribed with their place in the paper.
+"""
+
+from __future__ import annotations
+
+import math
+import tomllib
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from functools import cache
+from importlib import resources
+from typing import TYPE_CHECKING, Any
+
+from nocta.core.errors import ConfigError, did_you_mean
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from nocta.runs.compare import Comparison
+
+METRICS = ("accuracy", "ap", "roc_auc")
+#: Where the results of each data set are printed.
+TABLE_OF = {"synthetic": "synthetic", "adni": "adni", "oai-womac": "womac", "oai-klg": "klg"}
+
+
+@dataclass(frozen=True)
+class PaperRow:
+    """One printed row: means over five runs, and the number printed after the ± sign.
+
+    Args:
+        dataset: Our name of the data set; empty where a statement is about none.
+        method: Our name of the method.
+        cost: Mean acquisition cost per subject; NaN where none is printed.
+        cost_spread: Its spread; NaN where none is printed.
+        metrics: Quality by its name in `results.csv`: accuracy, or ap and roc_auc.
+        spreads: The spread of each.
+        knob: What an ablation varied, by the name of our option, for example `{"n_neighbors": 5}`;
+            for orders of growth, the exponents; empty elsewhere.
+    """
+
+    dataset: str
+    method: str
+    cost: float
+    cost_spread: float
+    metrics: Mapping[str, float]
+    spreads: Mapping[str, float]
+    knob: Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class PaperTable:
+    """A table, figure or statement of the paper and where it is printed."""
+
+    name: str
+    place: str
+    caption: str
+    rows: tuple[PaperRow, ...]
+
+
+@cache
+def _tables() -> dict[str, PaperTable]:
+    text = resources.files(__package__).joinpath("published.toml").read_text("utf-8")
+    return {
+        name: PaperTable(
+            name, table["place"], table["caption"], tuple(_row(r) for r in table["rows"])
+        )
+        for name, table in tomllib.loads(text).items()
+    }
+
+
+def _row(row: dict[str, Any]) -> PaperRow:
+    known = {"dataset", "method", "cost", *METRICS}
+    printed = {name: row[name] for name in METRICS if name in row}
+    cost, cost_spread = [*row.get("cost", ()), math.nan, math.nan][:2]
+    return PaperRow(
+        dataset=row.get("dataset", ""),
+        method=row["method"],
+        cost=cost,
+        cost_spread=cost_spread,
+        metrics={name: mean for name, (mean, _) in printed.items()},
+        spreads={name: spread for name, (_, spread) in printed.items()},
+        knob={key: value for key, value in row.items() if key not in known},
+    )
+
+
+def paper_tables() -> list[str]:
+    """Names of what was transcribed."""
+    return list(_tables())
+
+
+def paper_table(name: str) -> PaperTable:
+    """A table by its name.
+
+    Example:
+        >>> table = paper_table("neighbors")
+        >>> table.place, [row.knob["n_neighbors"] for row in table.rows]
+        ('Table 4, appendix A.7', [5, 10, 25])
+    """
+    if name not in _tables():
+        raise ConfigError(
+            f"There is no table '{name}' of the paper.{did_you_mean(name, _tables())} "
+            f"Known: {', '.join(_tables())}."
+        )
+    return _tables()[name]
+
+
+def paper_results(dataset: str) -> PaperTable | None:
+    """The table with the paper's full results on a data set; `None` where it has none.
+
+    Example:
+        >>> paper_results("synthetic").rows[-1].metrics["accuracy"]
+        0.666
+    """
+    return paper_table(TABLE_OF[dataset]) if dataset in TABLE_OF else None
+
+
+def published_for(comparison: Comparison) -> PaperTable | None:
+    """The paper's results on the data of a comparison, if those data are as published."""
+    if not comparison.setup.source.is_as_published:
+        return None
+    return paper_results(comparison.dataset)
+
+
+def published_points(
+    table: PaperTable | None, metric: str, methods: Collection[str] | None = None
+) -> pd.DataFrame | None:
+    """Method, cost and a metric of the rows that have it, for a figure; `None` where none has.
+
+    Args:
+        table: Of the paper, if there is one.
+        metric: Its column.
+        methods: Only these.
+
+    Example:
+        >>> published_points(paper_results("synthetic"), "accuracy", ["dime"])["cost"].tolist()
+        [4.0, 4.662, 5.375]
+    """
+    import pandas as pd
+
+    rows = [
+        {"method": row.method, "cost": row.cost, metric: row.metrics[metric]}
+        for row in (table.rows if table else ())
+        if metric in row.metrics and (methods is None or row.method in methods)
+    ]
+    return pd.DataFrame(rows) if rows else None

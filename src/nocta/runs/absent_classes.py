@@ -1,0 +1,89 @@
+"""Classes that a part of the data never shows: said before hours are spent on them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+
+import numpy as np
+
+from nocta.core.cohort import Cohort
+from nocta.runs.setup import DataSource
+from nocta.tables.problems import enumerate_some
+
+#: Of cohorts with more subjects only the first split is looked at: cutting them takes long.
+_LARGE = 50_000
+#: What it means that a part never shows a class.
+_MEANING = {
+    "training": "cannot be learned and will never be predicted",
+    "validation": "has no say in when training stops and which cost weights are kept",
+    "test": "is in no result",
+}
+#: A seed, and its train, validation and test subjects.
+Split = tuple[int, Sequence[Cohort]]
+
+
+def class_warnings(splits: Iterable[Split], options: str = "--seed, --fractions") -> list[str]:
+    """One warning for every part in which classes of the cohort have no labelled visit.
+
+    Args:
+        splits: One at least.
+        options: What decides the split, for the remedy.
+
+    Example:
+        >>> from nocta.testing import tiny_cohort
+        >>> class_warnings([(0, tiny_cohort(n_subjects=60, seed=0).split(seed=0))])
+        []
+    """
+    absent: dict[str, dict[str, list[int]]] = {part: {} for part in _MEANING}
+    n_splits = 0
+    for seed, parts in splits:
+        n_splits += 1
+        for part, cohort in zip(absent, parts, strict=True):
+            for name in _absent(cohort):
+                absent[part].setdefault(name, []).append(seed)
+    nowhere = [
+        name
+        for name in absent["training"]
+        if all(len(names.get(name, ())) == n_splits for names in absent.values())
+    ]
+    out = [_warning(nowhere, "any part", "Take it out of the schema's classes, if it is there.")]
+    for part, names in absent.items():
+        here = {name: seeds for name, seeds in names.items() if name not in nowhere}
+        where = f"the {part} part{_of_seeds(here.values(), n_splits)}"
+        remedy = f"Merge rare classes in the table, or split otherwise ({options})."
+        out.append(_warning(list(here), where, f"Such a class {_MEANING[part]}. {remedy}"))
+    return [warning for warning in out if warning]
+
+
+def splits_to_look_at(source: DataSource, seeds: Sequence[int]) -> Iterator[Split]:
+    """Those splits of a comparison whose classes are worth looking at.
+
+    None of data that are drawn, where rare classes are part of the task; the first of a large
+    cohort.
+    """
+    if source.is_drawn:
+        return
+    for seed in seeds if len(source.load(seeds[0])) <= _LARGE else seeds[:1]:
+        yield seed, source.split(source.load(seed), seed)
+
+
+def _absent(cohort: Cohort) -> list[str]:
+    seen = set(np.unique(cohort.labels).tolist())
+    return [name for i, name in enumerate(cohort.classes) if i not in seen]
+
+
+def _warning(names: Sequence[str], where: str, rest: str) -> str:
+    if not names:
+        return ""
+    quoted = enumerate_some([f"'{name}'" for name in names])
+    which = f"class {quoted} has" if len(names) == 1 else f"classes {quoted} have"
+    return f"{which} no labelled visit in {where}. {rest}"
+
+
+def _of_seeds(found: Iterable[Sequence[int]], n_splits: int) -> str:
+    """Of which seeds, where it is not all of them."""
+    seeds = sorted({seed for some in found for seed in some})
+    if len(seeds) == n_splits:
+        return ""
+    word = "seed" if len(seeds) == 1 else "seeds"
+    return f" of {word} {enumerate_some(map(str, seeds), 8)}"

@@ -1,0 +1,144 @@
+"""The card of a saved model: what it was fitted on, how well it did, what it is not for."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from nocta.core.catalog import Catalog
+from nocta.core.currency import money
+from nocta.model.nocta import NOCTA
+
+_WHAT = {
+    "amortized": "NOCT-Amortized: a network predicts what a plan will save.",
+    "contrastive": "NOCT-Contrastive: similar training subjects vote on a plan.",
+    "ensemble": "NOCT-Amortized and NOCT-Contrastive, mixed on validation.",
+}
+
+
+def model_card(model: NOCTA) -> str:
+    """Markdown, from what `nocta.runs.fit_run` recorded with the model."""
+    record, catalog = model.record_, model.catalog_
+    request = record["request"]
+    source = request["source"]
+    parts = [
+        f"# A model for {record['dataset']}",
+        f"{_WHAT[model.estimator]} Preset `{model.preset}`. It says which features to acquire "
+        f"next, and when, and predicts the class ({', '.join(model.classes_)}) at every visit. "
+        f"One fit serves every cost weight and every budget.",
+        "A rehearsal (`--quick`): too little data and training to be of use." * request["quick"],
+        _shares(model),
+        "## Data",
+        _list(
+            f"`{source['data']}`{_how_read(source)} (SHA-256 of its contents "
+            f"`{request['data_hash'][:16]}…`)",
+            f"{record['n_train']} subjects to learn from, {record['n_val']} to choose on, "
+            f"{record['n_test']} kept aside and never used",
+            _how_split(source, request["seed"]),
+            f"{catalog.n_times} visit slots{_slots(record)}",
+            f"free context: {', '.join(catalog.context) or 'none'}",
+        ),
+        "## Costs",
+        _costs(catalog),
+        "## On validation",
+        _validation(record["validation"], catalog.currency),
+        f"Acquiring everything that was recorded costs "
+        f"{money(record['cost_of_everything'], catalog.currency)} per subject. These subjects "
+        f"also decided when training stopped, so the numbers are somewhat too good; "
+        f"`nocta evaluate` measures on the subjects kept aside.",
+        "## Intended use and limits",
+        _list(
+            "For subjects like those it was fitted on, seen at the same visits, at these prices. "
+            "It knows nothing of what a feature may harm or of what is not in its data.",
+            "To support a decision, with a person who takes it. It is not a medical device.",
+            "Probabilities are calibrated on validation as a whole, not for each kind of subject: "
+            "check those you care about.",
+            "What is usually missing, or recorded only when somebody was already ill, teaches it "
+            "habits of the past as if they were biology.",
+            _privacy(model),
+        ),
+        "## Made with",
+        f"Seed {request['seed']}; versions and hashes in `manifest.json`, the course of training "
+        f"in `log.json`.",
+    ]
+    return "\n\n".join(part for part in parts if part) + "\n"
+
+
+def _shares(model: NOCTA) -> str:
+    """Whose experience a plan is judged by, where subjects are few; else nothing."""
+    if getattr(model.planner_, "population", None) is None:
+        return ""
+    own = model.planner_.individual_share  # type: ignore[attr-defined]
+    said = f"Subjects are few: what is known of a subject counts {own:.0%}, the mean over all "
+    said += f"training subjects {1 - own:.0%}, when plans are compared."
+    return said if own else said + " So everybody who was asked the same gets the same plan."
+
+
+def _privacy(model: NOCTA) -> str:
+    counted = getattr(model.planner_, "population", None) is not None
+    if model.estimator == "amortized" and not counted:
+        return "Privacy: the folder holds network weights and scales, no subject's data."
+    why = "what plans do on average is counted over" if counted else "retrieval needs"
+    return (
+        f"Privacy: {why} the training subjects, so the folder holds their values, labels and "
+        f"context, without their names. Guard it like the data."
+    )
+
+
+def _how_read(source: dict[str, Any]) -> str:
+    options = source.get("data_options", {})
+    return "".join(f", `{name}={value}`" for name, value in options.items())
+
+
+def _how_split(source: dict[str, Any], seed: int) -> str:
+    if source["split_column"] is not None:
+        return f"split by the column `{source['split_column']}`"
+    sizes = source["fractions"]
+    shares = "" if sizes is None else f" into {', '.join(f'{size:g}' for size in sizes)}"
+    return f"split by subject{shares} with seed {seed}"
+
+
+def _slots(record: dict[str, Any]) -> str:
+    times = record["slot_times"]
+    if not times:
+        return ""
+    return f", at {', '.join(f'{time:g}' for time in times)} ({record['time_unit']})"
+
+
+def _costs(catalog: Catalog) -> str:
+    rows = []
+    for m, feature in enumerate(catalog.features):
+        prices = catalog.costs[catalog.open_slots[:, m], m]
+        low, high = prices.min(), prices.max()
+        price = money(low, catalog.currency)
+        if high > low:
+            price += f" to {money(high, catalog.currency)}"
+        visits = "all" if feature.at is None else ", ".join(str(t) for t in feature.at)
+        rows.append((feature.name, ", ".join(feature.columns), price, feature.group or "", visits))
+    table = _table(("feature", "columns", "cost", "group", "visits"), rows)
+    fees = [f"{g}: {money(fee, catalog.currency)}" for g, fee in catalog.group_fees.items()]
+    if catalog.visit_fee:
+        fees.append(f"every visit: {money(catalog.visit_fee, catalog.currency)}")
+    return table + (f"\n\nFees per visit: {'; '.join(fees)}." if fees else "")
+
+
+def _validation(points: list[dict[str, Any]], currency: str) -> str:
+    names = ("accuracy", "ap", "roc_auc", "cross_entropy")
+    rows = [
+        (
+            f"{point['cost_weight']:.4g}",
+            money(point["cost"], currency),
+            *("" if point[name] is None else f"{point[name]:.3f}" for name in names),
+        )
+        for point in points
+    ]
+    return _table(("cost weight", "mean cost", "accuracy", "AP", "ROC AUC", "cross-entropy"), rows)
+
+
+def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    lines = [head, ["---"] * len(head), *rows]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+
+
+def _list(*lines: str) -> str:
+    return "\n".join(f"- {line}" for line in lines)

@@ -1,0 +1,168 @@
+"""A saved model judged on a cohort: the subjects it was kept away from, at its operating points."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from nocta.core.cohort import Cohort
+from nocta.core.errors import ConfigError, DataError
+from nocta.core.rollout import Availability
+from nocta.evaluation.audit import AuditReport, audit
+from nocta.model.nocta import NOCTA
+from nocta.runs.audits import MAX_CUTS
+from nocta.runs.setup import DataSource, data_fingerprint
+from nocta.tables.table import read_table
+from nocta.tables.validate import DIVIDING
+
+Part = Literal["test", "all"]
+
+
+@dataclass(frozen=True)
+class Judged:
+    """The subjects a model is judged on.
+
+    Args:
+        cohort: The subjects.
+        part: `"test"`, those kept aside when the model was fitted, or `"all"`.
+        note: Why these, in a sentence.
+        remarks: What was left out when they were read, in sentences.
+        warnings: What is not as it should be with the files.
+    """
+
+    cohort: Cohort
+    part: Part
+    note: str
+    remarks: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
+
+
+def subjects_to_judge(
+    model: NOCTA,
+    data: str,
+    *,
+    table: bool,
+    schema: Path | None = None,
+    path: Path | None = None,
+    part: Part | None = None,
+    data_options: Mapping[str, Any] | None = None,
+) -> Judged:
+    """Read data the way the model's own were read, and take the part it never saw.
+
+    Columns that only say how subjects are divided are needed for the model's own data alone.
+
+    Args:
+        model: Saved by `nocta fit`, so that it knows its split.
+        data: A built-in name, or the path of a table.
+        table: Whether `data` is a path.
+        schema: Schema of a table; the model's own by default.
+        path: Files of a built-in data set.
+        part: By default the test part of the data the model was fitted on, and every subject of
+            any other data.
+        data_options: Options of a built-in data set's loader, in place of those with which the
+            model's own data were read.
+    """
+    request = model.record_.get("request")
+    if request is None:
+        raise ConfigError("This model does not say how its data were split; use `nocta fit`.")
+    stored = request["source"]
+    fractions = stored["fractions"]
+    own = stored.get("data_options", {}) if data == stored["data"] else {}
+    source = DataSource(
+        data=data,
+        schema="the model's" if table else None,
+        path=None if path is None else str(path),
+        split_column=stored["split_column"],
+        fractions=None if fractions is None else tuple(fractions),
+        data_options={**own, **(data_options or {})},
+    )
+    if table:
+        how = model.schema_ if schema is None else schema
+        # Of other data not every class and visit need be there.
+        reading = read_table(Path(data), how, part=True, optional=DIVIDING)
+        cohort, said = reading.cohort, {"remarks": reading.notes}
+        if not cohort.labelled.any():
+            raise DataError(f"'{data}': no row has a label, so there is nothing to judge by.")
+    else:
+        cohort, report = source.load(request["seed"]), source.report(request["seed"])
+        said = {"remarks": report.remarks, "warnings": report.warnings}
+    model.check_fits(cohort)
+    # At other prices they are still the same subjects.
+    same = data_fingerprint(cohort.with_catalog(model.catalog_)) == request["data_hash"]
+    if part == "test" and not same:
+        raise ConfigError(
+            f"'{data}' is not what the model was fitted on, so it has no test part for it. Use "
+            f"--part all if none of these subjects was among the {model.record_['n_train']} "
+            f"it learned from."
+        )
+    if same and part != "all":
+        if table:
+            _check_division(model, cohort, data)
+        test = source.split(cohort, request["seed"])[2]
+        note = f"{len(test)} subjects kept aside when the model was fitted"
+        return Judged(test, "test", note, **said)
+    warning = (
+        "all subjects, most of which the model was fitted on: too good to be true"
+        if same
+        else "all subjects of other data; none may be among those it was fitted on"
+    )
+    return Judged(cohort, "all", f"{len(cohort)} subjects: {warning}", **said)
+
+
+def _check_division(model: NOCTA, cohort: Cohort, data: str) -> None:
+    """Refuse to guess who was kept aside where the columns that said so are not the same."""
+    here = {"split": cohort.fixed_split, "group": cohort.groups}
+    for role, assigned in here.items():
+        then = model.schema_.get(role)
+        now = None if assigned is None else (cohort.schema or {}).get(role)
+        if now != then:
+            raise ConfigError(
+                f"'{data}' is what the model was fitted on, with {_column(then)} as its {role}, "
+                f"but it was read with {_column(now)}: who was kept aside for testing cannot be "
+                f"told. Give the table and the schema of the fit, or use --part all."
+            )
+
+
+def _column(name: str | None) -> str:
+    return "no column" if name is None else f"column '{name}'"
+
+
+def settings_of(
+    model: NOCTA, cost_weights: Sequence[float], budgets: Sequence[float], n_points: int
+) -> list[dict[str, float]]:
+    """Operating points: the pairs of what is given, else cost weights kept with the model.
+
+    With budgets alone each is kept at a cost weight of 0: spend what helps, up to the limit.
+    """
+    if budgets:
+        weights = sorted(cost_weights, reverse=True) or [0.0]
+        return [{"cost_weight": w, "budget": b} for b in sorted(budgets) for w in weights]
+    if cost_weights:
+        return [{"cost_weight": w} for w in sorted(cost_weights, reverse=True)]
+    kept: list[float] = model.record_.get("cost_weights", [])
+    if not kept:
+        raise ConfigError("This model keeps no cost weights; give --cost-weights or --budgets.")
+    n = min(n_points, len(kept))
+    chosen = [kept[round(i * (len(kept) - 1) / max(n - 1, 1))] for i in range(n)]
+    return [{"cost_weight": weight} for weight in chosen]
+
+
+def audit_sample(
+    model: NOCTA,
+    judged: Judged,
+    setting: dict[str, float],
+    availability: Availability,
+    n_subjects: int,
+) -> AuditReport:
+    """Prove on a sample that the policy uses nothing it has not acquired."""
+    return audit(
+        model.policy(setting["cost_weight"]),
+        judged.cohort,
+        n_subjects=n_subjects,
+        seed=model.seed,
+        budget=setting.get("budget"),
+        availability=availability,
+        n_cuts=min(judged.cohort.n_times + 1, MAX_CUTS),
+    )

@@ -1,0 +1,53 @@
+"""What a result was made with: versions of the project and of what it computes with."""
+
+from __future__ import annotations
+
+import hashlib
+import platform
+from collections.abc import Sequence
+from functools import cache
+from importlib import metadata
+from pathlib import Path
+
+PACKAGES = ("nocta", "numpy", "scipy", "scikit-learn", "pandas", "torch")
+#: Write the files that have to be the same to the bit, or find neighbours where installed.
+MORE = ("pyarrow", "faiss-cpu")
+
+
+@cache
+def source_hash() -> str:
+    """A short hash of the package's own code, which changes more often than its version.
+
+    Example:
+        >>> len(source_hash())
+        8
+    """
+    root = Path(__file__).parents[1]
+    digest = hashlib.sha256()
+    for path in sorted(root.rglob("*.py")):
+        digest.update(path.relative_to(root).as_posix().encode())
+        digest.update(path.read_bytes())
+    return digest.hexdigest()[:8]
+
+
+def versions(packages: Sequence[str] = PACKAGES) -> dict[str, str]:
+    """Version of Python and of each package that can change a number, and which code it is.
+
+    Example:
+        >>> "torch" in versions()
+        True
+    """
+    found = {"python": platform.python_version()}
+    for package in packages:
+        try:
+            found[package] = metadata.version(package)
+        except metadata.PackageNotFoundError:
+            continue
+    if "nocta" in found:
+        found["nocta"] += f" ({source_hash()})"
+    return found
+
+
+def all_versions() -> dict[str, str]:
+    """The same with what can change a byte of a file, for machines that share their work."""
+    return versions((*PACKAGES, *MORE))

@@ -1,0 +1,244 @@
+"""Draft a commented `schema.toml` from a long table and, where there is one, a price list."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from nocta.core.errors import DataError, did_you_mean
+from nocta.tables.columns import to_numbers, to_text
+from nocta.tables.draft.guess import Guess, guess_columns
+from nocta.tables.draft.seen import look_at
+from nocta.tables.problems import Report
+from nocta.tables.source import Source, open_source
+from nocta.tables.table import read_table, table_name
+
+DEFAULT_COST = 1.0
+
+
+@dataclass(frozen=True)
+class Price:
+    """One line of a price list."""
+
+    cost: float
+    group: str | None = None
+
+
+@dataclass(frozen=True)
+class Draft:
+    """A drafted schema.
+
+    Args:
+        text: The file, with comments.
+        unsure: What should be looked at, in sentences.
+        check: What reading the table with this schema gives: the cohort in one line, or the
+            problems that are left.
+        readable: Whether the table can be read with it as it is.
+    """
+
+    text: str
+    unsure: tuple[str, ...]
+    check: str
+    readable: bool
+
+
+def draft_schema(table: Any, costs: Any = None) -> Draft:
+    """Draft the schema of a table; nothing is asked that can be seen from the data.
+
+    Args:
+        table: A frame, or the path of a CSV or Parquet file.
+        costs: Price list with columns `feature` and `cost`, perhaps `group`; a frame or a path.
+            Without one each feature costs 1, to be filled in.
+
+    Example:
+        >>> import pandas as pd
+        >>> rows = {"id": [1, 1, 2, 2], "visit": [0, 1, 0, 1], "alt": [31, 35, 52, 50]}
+        >>> draft = draft_schema(pd.DataFrame({**rows, "outcome": ["ok", "ill", "ok", "ok"]}))
+        >>> print(draft.check)
+        Cohort('table': 2 subjects, 2 times, 1 features, 2 classes)
+    """
+    report = Report()
+    source = open_source(table, report)
+    if source is not None and not len(source):
+        report.add(source.name, "the table has no rows.", "Give it one row per subject and visit.")
+    prices = {} if costs is None else read_prices(costs, report)
+    if source is None or report.problems:
+        report.raise_problems(table_name(table))
+    assert source is not None
+    guess = guess_columns(look_at(source), prices)
+    _check_guess(source, guess, report)
+    _check_prices(guess, prices, report)
+    report.raise_problems(table_name(table))
+    text = write_schema(guess, prices, priced=costs is not None)
+    check, readable = _try(table, text)
+    unsure = list(guess.unsure)
+    if costs is None:
+        unsure.append(f"costs: every feature costs {DEFAULT_COST:g}; fill in what they cost you.")
+    elif missing := [f for f in guess.features if f not in prices]:
+        unsure.append(f"costs: no price for {', '.join(missing)}; they cost {DEFAULT_COST:g}.")
+    return Draft(text, tuple(unsure), check, readable)
+
+
+def _check_guess(source: Source, guess: Guess, report: Report) -> None:
+    if guess.subject is None:
+        report.add(
+            source.name,
+            "no column looks like the subject: "
+            + (guess.obstacle or "none repeats without empty cells."),
+            "A long table has one row per subject and visit; name whose row it is.",
+        )
+    elif guess.visit is None and guess.time is None:
+        report.add(
+            source.name,
+            f"no column tells the visits of a subject apart. {guess.obstacle}".rstrip(),
+            "Add the visit number, or the time, of every row.",
+        )
+
+
+def _check_prices(guess: Guess, prices: dict[str, Price], report: Report) -> None:
+    free = [n for n in guess.context if n in prices]
+    for name in free:  # what has a price is no free context
+        guess.context.remove(name)
+        guess.features.append(name)
+    for name in prices:
+        if name not in guess.features:
+            hint = did_you_mean(name, guess.features) or " Remove it from the list."
+            report.add("price list", f"no feature of the table is called '{name}'.{hint}")
+
+
+def read_prices(costs: Any, report: Report) -> dict[str, Price]:
+    """A price list: columns `feature`, `cost` and perhaps `group`."""
+    source = open_source(costs, report, text={"feature", "group"})
+    if source is None:
+        return {}
+    absent = [c for c in ("feature", "cost") if c not in source.columns]
+    for column in absent:
+        hint = did_you_mean(column, source.columns)
+        report.add(source.name, f"the price list has no column '{column}'.{hint}", kind="cost")
+    if absent:
+        return {}
+    names = to_text(source.frame["feature"])
+    amounts = to_numbers(source.frame["cost"]).values
+    groups = to_text(source.frame["group"]) if "group" in source.columns else [None] * len(names)
+    prices: dict[str, Price] = {}
+    for row, (name, cost, group) in enumerate(zip(names, amounts.tolist(), groups, strict=True)):
+        where = f"{source.name}, {source.place(row)}"
+        if name is None or np.isnan(cost) or cost < 0:
+            found = "no feature" if name is None else f"no cost of at least 0 for '{name}'"
+            report.add(where, f"{found}.", "Give the name and a number.", "cost")
+        elif name in prices:
+            report.add(where, f"'{name}' has a second price.", "Keep one.", "cost")
+        else:
+            prices[name] = Price(cost, group)
+    return prices
+
+
+def _try(table: Any, text: str) -> tuple[str, bool]:
+    import tomllib
+
+    try:
+        return repr(read_table(table, tomllib.loads(text)).cohort), True
+    except DataError as error:
+        return str(error), False
+
+
+# -- writing ------------------------------------------------------------------------
+
+
+def write_schema(guess: Guess, prices: dict[str, Price], *, priced: bool) -> str:
+    """The file, with a comment wherever somebody has to look."""
+    lines = [
+        "# What the columns mean and what each feature costs.",
+        "# Drafted by `nocta init`; lines marked CHECK are guesses.",
+        "",
+        _entry("subject", guess.subject, _doubt(guess, "subject")),
+        *_clock_lines(guess),
+    ]
+    if guess.label is None:
+        doubt = _doubt(guess, "label") or "CHECK: no column looks like one"
+        lines.append(f'# label = "..."   # {doubt}; it is needed to train')
+    else:
+        lines.append(_entry("label", guess.label, _doubt(guess, "label")))
+    if guess.classes:
+        lines.append(_entry("classes", guess.classes, _doubt(guess, "classes")))
+    known = "CHECK: free and known at the first visit? what is constant can be an outcome"
+    lines.append(_entry("context", guess.context, known if guess.context else "free columns"))
+    if guess.split is not None:
+        lines.append(_entry("split", guess.split))
+    lines += ['# group = "..."   # column whose subjects are never split apart', '# currency = "$"']
+    for name, why in guess.ignored.items():
+        lines.append(f"# left out: {name} ({why})")
+    if guess.categories:
+        lines += ["", "[categories]   # CHECK the order: each text becomes its position, from 0"]
+        lines += [_entry(name, values) for name, values in guess.categories.items()]
+    for name in guess.features:
+        lines += ["", *_feature_lines(name, guess, prices, priced)]
+    groups = dict.fromkeys(p.group for p in prices.values() if p.group)
+    for group in groups:
+        lines += ["", f"[groups.{_key(group)}]"]
+        lines.append("fee = 0.0   # CHECK: charged once per visit when anything of it is acquired")
+    lines += ["", *_HINTS]
+    return "\n".join(lines) + "\n"
+
+
+_HINTS = (
+    "# More that a schema can say (docs/reference/schema.md):",
+    '#   columns = ["left", "right"]   several columns acquired together, under one feature',
+    "#   cost = [9.0, 9.0, 4.5]        one cost per visit",
+    '#   group = "blood"               with [groups.blood] fee = 2.0, charged once per visit',
+    '#   at = "first"                  can only be acquired at the first visit',
+    "#   [visit_fee] cost = 5.0        charged once per visit at which anything is acquired",
+)
+
+
+def _clock_lines(guess: Guess) -> list[str]:
+    doubt = _doubt(guess, "visit")
+    if guess.visit is not None:
+        lines = [_entry("visit", guess.visit, doubt or "the number of the visit")]
+        if guess.first_visit:
+            lines.append(_entry("first_visit", guess.first_visit, "what the first is called"))
+        return lines
+    assert guess.grid is not None
+    nearest = "CHECK: your planned visits; a record belongs to the nearest"
+    lines = [
+        _entry("time", guess.time, doubt or _doubt(guess, "time")),
+        _entry("grid", guess.grid.slots, f"{nearest}; {guess.grid.lost}"),
+    ]
+    if guess.time_unit is not None:
+        lines.append(_entry("time_unit", guess.time_unit))
+    return lines
+
+
+def _feature_lines(name: str, guess: Guess, prices: dict[str, Price], priced: bool) -> list[str]:
+    price = prices.get(name)
+    lines = [f"[features.{_key(name)}]"]
+    if price is None:
+        why = "not in the price list" if priced else "fill in"
+        lines.append(_entry("cost", DEFAULT_COST, f"CHECK: {why}"))
+    else:
+        lines.append(_entry("cost", price.cost))
+        if price.group is not None:
+            lines.append(_entry("group", price.group))
+    if name in guess.first_only:
+        lines.append(_entry("at", "first", "CHECK: never recorded later"))
+    return lines
+
+
+def _doubt(guess: Guess, key: str) -> str:
+    return " ".join(
+        "CHECK: " + text.partition(": ")[2] for text in guess.unsure if text.startswith(f"{key}:")
+    )
+
+
+def _entry(key: str, value: Any, comment: str = "") -> str:
+    # JSON writes text, numbers and flat lists exactly as TOML does.
+    line = f"{_key(key)} = {json.dumps(value, ensure_ascii=False)}"
+    return f"{line}   # {comment}" if comment else line
+
+
+def _key(name: str) -> str:
+    return name if re.fullmatch(r"[A-Za-z0-9_-]+", name) else json.dumps(name, ensure_ascii=False)

@@ -1,0 +1,142 @@
+"""What can be seen of the columns of a long table, each alone and within the rows of a subject."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.stats import rankdata
+
+from nocta.tables.columns import is_dated, to_days, to_numbers, to_text
+from nocta.tables.source import Source
+
+
+@dataclass(frozen=True)
+class Column:
+    """What can be seen of one column.
+
+    Args:
+        name: Its name.
+        texts: Its cells, `None` where empty.
+        numbers: Its cells as numbers, NaN elsewhere; days for dates.
+        numeric: Whether every cell that is not empty is a number or a date.
+        dated: Whether it holds dates.
+    """
+
+    name: str
+    texts: list[str | None]
+    numbers: NDArray[np.float64]
+    numeric: bool
+    dated: bool
+
+    def at(self, rows: NDArray[np.int64]) -> Column:
+        """The same column, only these rows of it."""
+        return replace(self, texts=[self.texts[i] for i in rows], numbers=self.numbers[rows])
+
+    @property
+    def values(self) -> set[str]:
+        return {t for t in self.texts if t is not None}
+
+    @property
+    def values_in_words(self) -> str:
+        n = len(self.values)
+        return "one value only" if n == 1 else f"{n} different values"
+
+    def matches(self, pattern: str) -> bool:
+        return re.fullmatch(pattern, self.name.lower()) is not None
+
+    @property
+    def n_known(self) -> int:
+        return sum(t is not None for t in self.texts)
+
+    @property
+    def whole(self) -> bool:
+        known = self.numbers[~np.isnan(self.numbers)]
+        return self.numeric and not self.dated and bool((known % 1 == 0).all())
+
+
+def look_at(source: Source) -> list[Column]:
+    """Read every named column for guessing."""
+    columns = []
+    for name in source.columns:
+        if not name:
+            continue
+        series = source.frame[name]
+        dated = is_dated(series)
+        numbers = to_numbers(series)
+        columns.append(
+            Column(
+                name=name,
+                texts=to_text(series),
+                numbers=to_days(series) if dated else numbers.values,
+                numeric=dated or not numbers.wrong,
+                dated=dated,
+            )
+        )
+    return columns
+
+
+def share_distinct(numbers: NDArray[np.float64], codes: NDArray[np.int64]) -> float:
+    """Share of the rows that differ within their subject; 0 where cells are empty or all alike."""
+    known = ~np.isnan(numbers)
+    if known.mean() < 0.9 or np.unique(numbers[known]).size < 2:
+        return 0.0
+    pairs = np.stack([codes[known].astype(float), numbers[known]], axis=1)
+    return len(np.unique(pairs, axis=0)) / len(pairs)
+
+
+def increasing_within(numbers: NDArray[np.float64], codes: NDArray[np.int64]) -> bool:
+    """Whether it grows from row to row of a subject, as time does and measurements do not."""
+    order = np.argsort(codes, kind="stable")
+    same = np.diff(codes[order]) == 0
+    return share_distinct(numbers, codes) >= 0.98 and bool(
+        (np.diff(numbers[order])[same] > 0).mean() >= 0.98
+    )
+
+
+def constant_within(column: Column, codes: NDArray[np.int64]) -> bool:
+    """Whether every subject has one value, and some have it in more than one row."""
+    seen: dict[int, str] = {}
+    repeated = False
+    for code, text in zip(codes.tolist(), column.texts, strict=True):
+        if text is None:
+            continue
+        repeated = repeated or code in seen
+        if seen.setdefault(code, text) != text:
+            return False
+    return repeated
+
+
+def best_auc(column: Column, label: Column) -> float:
+    """How well one column alone tells any one class from the rest, by rank and either way round.
+
+    Text counts by the alphabet. 0.5 where fewer than ten rows of a class or of the rest are known.
+    """
+    values = column.numbers if column.numeric else _alphabetical(column.texts)
+    known = ~np.isnan(values) & np.array([t is not None for t in label.texts])
+    ranks = rankdata(values[known])
+    classes = np.array([t for t, k in zip(label.texts, known, strict=True) if k])
+    best = 0.5
+    for name in sorted(label.values):
+        inside = classes == name
+        n, m = int(inside.sum()), int((~inside).sum())
+        if min(n, m) >= 10:
+            auc = float(ranks[inside].sum() - n * (n + 1) / 2) / (n * m)
+            best = max(best, auc, 1 - auc)
+    return best
+
+
+def _alphabetical(texts: list[str | None]) -> NDArray[np.float64]:
+    place = {text: float(i) for i, text in enumerate(sorted({t for t in texts if t is not None}))}
+    return np.array([np.nan if t is None else place[t] for t in texts])
+
+
+def only_at_first(column: Column, codes: NDArray[np.int64], times: NDArray[np.float64]) -> bool:
+    """Whether it is recorded in no row but each subject's first."""
+    first = np.full(codes.max() + 1, np.inf)
+    np.fmin.at(first, codes, times)
+    later = times > first[codes]
+    recorded = np.array([t is not None for t in column.texts])
+    return not bool((recorded & later).any())

@@ -1,0 +1,320 @@
+"""A cohort too large for memory: a folder of Parquet parts, read one at a time.
+
+A part holds whole subjects. The folder is looked through once, by the few columns that concern
+everybody (whose row, which visit, which class), so that every part is then read on the same
+slots and with the same classes. One large file sorted by subject is cut into parts as well.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass, field
+from itertools import pairwise
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nocta.core.catalog import Catalog
+from nocta.core.errors import DataError, DataFileMissing
+from nocta.tables.columns import class_name, to_numbers, to_text
+from nocta.tables.history_table import HistoryTable, read_history
+from nocta.tables.problems import Report, enumerate_some
+from nocta.tables.schema import Schema
+from nocta.tables.schema_file import load_schema
+from nocta.tables.table import Reading, SchemaLike, read_table
+from nocta.tables.validate import order_classes
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+SUFFIXES = (".parquet", ".pq")
+#: A single file with more rows than this is cut where a new subject begins.
+ROWS_PER_PART = 200_000
+
+
+@dataclass(frozen=True)
+class Part:
+    """Some whole subjects of a large cohort.
+
+    Args:
+        name: How messages and output files call it.
+        path: The Parquet file.
+        rows: From which row to before which, where it is not the whole file.
+    """
+
+    name: str
+    path: Path
+    rows: tuple[int, int] | None = None
+
+    @property
+    def n_rows(self) -> int:
+        """How many rows it has."""
+        if self.rows is not None:
+            return self.rows[1] - self.rows[0]
+        with _open(self.path) as file:
+            return int(file.metadata.num_rows)
+
+    def table(self, columns: Sequence[str] | None = None) -> pa.Table:
+        """The rows of the part; all columns, or those of these that are there."""
+        from pyarrow import parquet
+
+        with _open(self.path) as file:
+            there = file.schema_arrow.names
+            wanted = None if columns is None else [c for c in columns if c in there]
+            if self.rows is None:
+                return parquet.read_table(self.path, columns=wanted, partitioning=None)
+            start, stop = self.rows
+            sizes = [file.metadata.row_group(g).num_rows for g in range(file.num_row_groups)]
+            ends = np.cumsum(sizes)
+            first = int(np.searchsorted(ends, start, side="right"))
+            last = int(np.searchsorted(ends, stop, side="left"))
+            found = file.read_row_groups(range(first, last + 1), columns=wanted)
+            return found.slice(start - (ends[first] - sizes[first]), stop - start)
+
+    def read(self, schema: Schema, optional: Collection[str] = ()) -> Reading:
+        """The records of its subjects; not every visit and class need be among them."""
+        with self._named():
+            return read_table(self._source(), schema, part=True, optional=optional)
+
+    def read_histories(self, schema: SchemaLike, catalog: Catalog) -> HistoryTable:
+        """What has been acquired of its subjects so far."""
+        with self._named():
+            return read_history(self._source(), schema, catalog)
+
+    def _source(self) -> Any:
+        return self.path if self.rows is None else self.table()
+
+    def _named(self) -> AbstractContextManager[None]:
+        return _naming("" if self.rows is None else f"{self.path.name}, from row {self.rows[0]} on")
+
+
+@dataclass(frozen=True)
+class CohortParts:
+    """The parts of a large cohort, in order, and what they have in common.
+
+    Args:
+        path: The folder, or the one file.
+        parts: What is read at a time.
+        n_subjects: `(n_parts,)` subjects of each part.
+        schema: The schema, with the classes and visits of all parts filled in.
+
+    Example:
+        >>> parts = CohortParts.open("cohort/", "cohort/schema.toml")  # doctest: +SKIP
+        >>> for cohort in parts.cohorts():  # doctest: +SKIP
+        ...     print(len(cohort))
+    """
+
+    path: Path
+    parts: tuple[Part, ...]
+    n_subjects: NDArray[np.int64]
+    schema: Schema
+
+    @classmethod
+    def open(
+        cls, path: str | Path, schema: SchemaLike, rows_per_part: int = ROWS_PER_PART
+    ) -> CohortParts:
+        """Look a folder (or a file) through.
+
+        Args:
+            path: A folder of Parquet files, each with whole subjects, or one Parquet file.
+            schema: What the columns mean.
+            rows_per_part: A single file with more rows is cut, where it is sorted by subject.
+
+        Raises:
+            DataError: There is no part, a part cannot be read, or a subject is in two parts.
+
+        Files without a row, as some programs write them beside the others, are left out.
+        """
+        path = Path(path)
+        report = Report()
+        parsed = load_schema(schema, report)
+        report.raise_problems(path.name)
+        assert parsed is not None
+        files = list_files(path)
+        found = _Survey(parsed)
+        parts = [part for part in (Part(file.stem, file) for file in files) if part.n_rows]
+        if not parts:
+            raise DataError(f"'{path}': the table has no rows. Give it one per subject and visit.")
+        for part in parts:
+            found.add(part)
+        found.check_whole(parts)
+        sizes = found.n_subjects
+        if path.is_file():
+            parts, sizes = _cut(parts[0], parsed.subject, rows_per_part)
+        return cls(path, tuple(parts), np.array(sizes, dtype=np.int64), found.resolved(path))
+
+    def __len__(self) -> int:
+        return len(self.parts)
+
+    def cohorts(self, optional: Collection[str] = ()) -> Iterator[Reading]:
+        """The records of one part after the other, with their notes; see `read_table`."""
+        for part in self.parts:
+            yield part.read(self.schema, optional)
+
+
+def is_parts(path: str | Path) -> bool:
+    """Whether a path is a folder of Parquet parts."""
+    path = Path(path)
+    return path.is_dir() and any(_is_part(file) for file in path.iterdir())
+
+
+def list_files(path: Path) -> list[Path]:
+    """The Parquet files of a folder by name, or the one file itself."""
+    if path.is_file() and path.suffix.lower() in SUFFIXES:
+        return [path]
+    if not path.is_dir():
+        found = "is no Parquet file" if path.exists() else "does not exist"
+        raise DataFileMissing(f"'{path}' {found}; name a Parquet file, or a folder of them.")
+    files = sorted(file for file in path.iterdir() if _is_part(file))
+    if not files:
+        raise DataFileMissing(f"'{path}' holds no Parquet file (a name that ends in .parquet).")
+    twice = [a.name for a, b in zip(files[1:], files, strict=False) if a.stem == b.stem]
+    if twice:
+        raise DataError(f"'{path}': two parts are called {enumerate_some(twice)}; rename one.")
+    return files
+
+
+def _is_part(file: Path) -> bool:
+    return file.suffix.lower() in SUFFIXES and file.is_file() and file.name[0] not in "._"
+
+
+@dataclass
+class _Survey:
+    """What is learned from looking through the parts."""
+
+    schema: Schema
+    n_subjects: list[int] = field(default_factory=list)
+    last_visit: int = 0
+    classes: set[str] = field(default_factory=set)
+    hashes: list[NDArray[np.uint64]] = field(default_factory=list)
+
+    def add(self, part: Part) -> None:
+        import pyarrow.compute as pc
+
+        schema = self.schema
+        visits = schema.visit if schema.visit and schema.n_visits is None else None
+        labels = schema.label if schema.classes is None else None
+        wanted = [c for c in (schema.subject, visits, labels) if c]
+        table = part.table(wanted)
+        if schema.subject not in table.column_names:
+            raise DataError(
+                f"{part.path.name} has no column '{schema.subject}', which the schema calls the "
+                f"subject."
+            )
+        distinct = {c: pc.unique(table[c]) for c in wanted if c in table.column_names}
+        ids = [text for text in _texts(distinct[schema.subject]) if text is not None]
+        self.n_subjects.append(len(ids))
+        self.hashes.append(_hash(ids))
+        if visits in distinct:
+            slots = to_numbers(_series(distinct[visits])).values
+            last = np.nanmax(slots, initial=0) - schema.first_visit
+            self.last_visit = max(self.last_visit, int(last))
+        if labels in distinct:
+            self.classes |= {class_name(t) for t in _texts(distinct[labels]) if t is not None}
+
+    def check_whole(self, parts: Sequence[Part]) -> None:
+        """Raise when a subject is in two parts. Equal hashes are looked into, so none is wrong."""
+        twice = _occurring_twice(self.hashes)
+        shared = [own[np.isin(own, twice)] for own in self.hashes] if twice.size else []
+        owners: dict[int, list[int]] = {}
+        for i, own in enumerate(shared):
+            for value in own.tolist():
+                owners.setdefault(value, []).append(i)
+        pairs = {pair for found in owners.values() for pair in pairwise(found)}
+        torn = [
+            f"subject {name} ({parts[a].path.name} and {parts[b].path.name})"
+            for a, b in sorted(pairs)
+            if a != b
+            for name in sorted(self._ids(parts[a]) & self._ids(parts[b]))
+        ]
+        if torn:
+            raise DataError(
+                f"A part holds whole subjects, but {enumerate_some(torn)} are in two. Write each "
+                f"subject's rows into one file."
+            )
+
+    def _ids(self, part: Part) -> set[str]:
+        import pyarrow.compute as pc
+
+        column = part.table([self.schema.subject])[self.schema.subject]
+        return {text for text in _texts(pc.unique(column)) if text is not None}
+
+    def resolved(self, path: Path) -> Schema:
+        """The schema with what all parts together decide."""
+        update: dict[str, Any] = {"name": self.schema.name or path.stem}
+        if self.schema.classes is None and self.classes:
+            update["classes"] = order_classes(self.classes)
+        if self.schema.n_visits is None and not self.schema.grid:
+            update["n_visits"] = self.last_visit + 1
+        return self.schema.model_copy(update=update)
+
+
+def _cut(whole: Part, subject: str, most: int) -> tuple[list[Part], list[int]]:
+    """A file in pieces of about `most` rows, cut where a new subject begins.
+
+    A file in which the rows of a subject do not follow one another stays whole.
+    """
+    codes = whole.table([subject])[subject].combine_chunks().dictionary_encode().indices
+    rows = codes.fill_null(-1).to_numpy(zero_copy_only=False)
+    begins = np.flatnonzero(np.diff(rows, prepend=rows[:1] - 1))
+    n_subjects = int(rows.max(initial=-1)) + 1
+    if len(rows) <= most or len(begins) != n_subjects:
+        return [whole], [n_subjects]
+    wanted = np.arange(0, len(rows), most)
+    starts = np.unique(begins[np.searchsorted(begins, wanted, side="right") - 1])
+    stops = [*starts[1:].tolist(), len(rows)]
+    sizes = np.diff([*np.searchsorted(begins, starts), n_subjects])
+    parts = [
+        Part(f"{whole.name}-{i:05d}", whole.path, (int(start), int(stop)))
+        for i, (start, stop) in enumerate(zip(starts, stops, strict=True))
+    ]
+    return parts, sizes.tolist()
+
+
+def _series(values: Any) -> Any:
+    import narwhals as nw
+    import pyarrow as pa
+
+    return nw.from_native(pa.chunked_array([values]), series_only=True)
+
+
+def _texts(values: Any) -> list[str | None]:
+    return to_text(_series(values))
+
+
+def _hash(ids: Sequence[str]) -> NDArray[np.uint64]:
+    from pandas.util import hash_array
+
+    found: NDArray[np.uint64] = hash_array(np.array(ids, dtype=object), categorize=False)
+    return found
+
+
+def _occurring_twice(hashes: Sequence[NDArray[np.uint64]]) -> NDArray[np.uint64]:
+    """Values that occur more than once; of a large cohort there is one copy, sorted in place."""
+    every = np.concatenate(hashes)
+    every.sort()
+    return np.unique(every[:-1][every[1:] == every[:-1]])
+
+
+def _open(path: Path) -> Any:
+    import pyarrow as pa
+    from pyarrow import parquet
+
+    try:
+        return parquet.ParquetFile(path)
+    except (pa.ArrowException, OSError) as error:
+        raise DataError(
+            f"'{path}' cannot be read as Parquet ({str(error).splitlines()[0]}). Write it again."
+        ) from None
+
+
+@contextmanager
+def _naming(name: str) -> Iterator[None]:
+    """Say of which piece of a file a problem is."""
+    try:
+        yield
+    except DataError as error:
+        raise (type(error)(f"{name}: {error}") if name else error) from None

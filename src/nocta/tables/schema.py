@@ -1,0 +1,186 @@
+"""`schema.toml`: what the columns of a long table mean and what each feature costs.
+
+The models below are the file's grammar (see `docs/reference/schema.md`); `schema_file` reads
+it and says everything that is wrong with it. A schema is plain data: its
+`model_dump(mode="json", exclude_none=True)` goes into model manifests and comes back through
+`Schema.model_validate`.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from nocta.core.catalog import Catalog, Feature
+
+if TYPE_CHECKING:
+    from nocta.core.cohort import Cohort
+
+
+class _Part(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+
+
+class FeatureSpec(_Part):
+    """`[features.NAME]`: one thing that can be acquired.
+
+    Args:
+        cost: What one acquisition costs, or one cost per visit slot.
+        columns: Columns it reveals; the column called like the feature by default.
+        group: Features of one group share a fee per visit.
+        at: Slots at which it can be acquired: `"first"`, or slot numbers from 0.
+    """
+
+    cost: float | list[float]
+    columns: list[str] | None = None
+    group: str | None = None
+    at: Literal["first"] | list[int] | None = None
+
+
+class GroupSpec(_Part):
+    """`[groups.NAME]`: the fee charged once per visit when anything of the group is acquired."""
+
+    fee: float
+
+
+class VisitFee(_Part):
+    """`[visit_fee]`: charged once per visit at which anything is acquired."""
+
+    cost: float = 0.0
+
+
+class Schema(_Part):
+    """The meaning of a long table, one row per subject and visit.
+
+    Args:
+        subject: Column that says whose row it is.
+        visit: Column with the slot number; or give `time` and `grid`.
+        first_visit: What the first slot is called in the `visit` column.
+        n_visits: Number of slots; by default as many as the table has.
+        time: Column with real times, placed on `grid`; dates count from the subject's first row.
+        grid: Time of every slot, increasing.
+        snap: Which slot a time belongs to: the `"nearest"`, or the last one `"before"` it.
+        end: Records at or after this time are left out.
+        time_unit: Unit of the times, for axis labels; for dates `days`, `weeks`, `months`, `years`.
+        label: Column with the class; empty cells are unlabelled.
+        classes: The classes in their order; by default those of the table, sorted.
+        context: Columns that are free and known from the start.
+        categories: For columns of text, what each text is: its position in the list.
+        split: Column with the part (train, val, test) each subject was assigned to.
+        group: Column with what must not be split apart (two knees of one patient).
+        name: How the data set is called in results.
+        currency: Unit of the costs.
+        features: What can be acquired.
+        groups: Fees shared by features.
+        visit_fee: Fee per visit.
+
+    Example:
+        >>> schema = Schema.model_validate(
+        ...     {"subject": "id", "visit": "visit", "features": {"alt": {"cost": 3.0}}}
+        ... )
+        >>> schema.catalog(n_times=2).cost_of_everything
+        6.0
+    """
+
+    subject: str
+    visit: str | None = None
+    first_visit: int = 0
+    n_visits: int | None = Field(default=None, ge=1)
+    time: str | None = None
+    grid: list[float] | None = None
+    snap: Literal["nearest", "before"] = "nearest"
+    end: float | None = None
+    time_unit: str | None = None
+    label: str | None = None
+    classes: list[str | int] | None = None
+    context: list[str] = []
+    categories: dict[str, list[str]] = {}
+    split: str | None = None
+    group: str | None = None
+    name: str | None = None
+    currency: str = ""
+    features: dict[str, FeatureSpec] = {}
+    groups: dict[str, GroupSpec] = {}
+    visit_fee: VisitFee = VisitFee()
+
+    @property
+    def clock(self) -> str | None:
+        """The column that says when: `visit` or `time`."""
+        return self.visit if self.visit is not None else self.time
+
+    @property
+    def n_slots(self) -> int | None:
+        """Number of visit slots, where the schema alone decides it."""
+        return len(self.grid) if self.grid else self.n_visits
+
+    def columns_by_role(self) -> list[tuple[str, str]]:
+        """Every column the schema speaks of, as `(role, column)`."""
+        roles = [
+            ("subject", self.subject),
+            ("visit" if self.visit is not None else "time", self.clock),
+            ("label", self.label),
+            ("split", self.split),
+            ("group", self.group),
+            *(("context", c) for c in self.context),
+        ]
+        roles += [(f"features.{n}", c) for n, f in self.features.items() for c in f.columns or [n]]
+        return [(role, column) for role, column in roles if column]
+
+    def text_columns(self) -> set[str]:
+        """Columns to keep as they are written."""
+        single = {self.subject, self.label, self.split, self.group}
+        return {c for c in single if c} | set(self.categories)
+
+    def catalog(self, n_times: int | None = None) -> Catalog:
+        """The price list of the schema, over `n_times` slots where it does not say itself."""
+        features = tuple(
+            Feature(
+                name=name,
+                columns=tuple([name] if f.columns is None else f.columns),
+                cost=tuple(f.cost) if isinstance(f.cost, list) else f.cost,
+                group=f.group,
+                at=(0,) if f.at == "first" else None if f.at is None else tuple(f.at),
+            )
+            for name, f in self.features.items()
+        )
+        return Catalog(
+            features=features,
+            n_times=self.n_slots or n_times or 1,
+            context=tuple(self.context),
+            group_fees={name: g.fee for name, g in self.groups.items()},
+            visit_fee=self.visit_fee.cost,
+            currency=self.currency,
+        )
+
+    @classmethod
+    def of(cls, cohort: Cohort) -> Schema:
+        """The schema in which histories for this cohort are written.
+
+        It is the one the cohort was read with, under the cohort's present prices. A cohort
+        that came from no table gets the plain one: columns `subject` and `visit`, and the
+        columns of its features and context.
+        """
+        catalog = cohort.catalog
+        base = {"subject": "subject", "visit": "visit"} if cohort.schema is None else cohort.schema
+        described = {
+            "name": cohort.name,
+            "classes": list(cohort.classes),
+            "time_unit": cohort.time_unit,
+            "currency": catalog.currency,
+            "context": list(catalog.context),
+            "features": {
+                f.name: FeatureSpec(
+                    cost=list(f.cost) if isinstance(f.cost, tuple) else f.cost,
+                    columns=list(f.columns),
+                    group=f.group,
+                    at=None if f.at is None else list(f.at),
+                )
+                for f in catalog.features
+            },
+            "groups": {name: GroupSpec(fee=fee) for name, fee in catalog.group_fees.items()},
+            "visit_fee": VisitFee(cost=catalog.visit_fee),
+        }
+        if not base.get("grid"):
+            described["n_visits"] = catalog.n_times
+        return cls.model_validate({**base, **described})

@@ -1,0 +1,163 @@
+"""Read `schema.toml` and say everything that is wrong with it, in the file's own terms."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping
+from copy import deepcopy
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+from pydantic import BaseModel, ValidationError
+
+from nocta.core.errors import did_you_mean
+from nocta.tables.problems import Kind, Report
+from nocta.tables.schema import FeatureSpec, GroupSpec, Schema, VisitFee
+
+_COLUMN = "the name of a column, in quotes"
+_EXPECTED = {
+    **dict.fromkeys(("subject", "visit", "time", "label", "split", "group"), _COLUMN),
+    "cost": "a number, or a list with one number per visit",
+    "fee": "a number",
+    "columns": 'a list of column names, such as ["left", "right"]',
+    "at": '"first", or a list of slot numbers such as [0, 4]',
+    "grid": "a list of numbers, the time of every slot",
+    "snap": '"nearest" or "before"',
+    "end": "a number",
+    "first_visit": "a whole number",
+    "n_visits": "a whole number of at least 1",
+    "classes": "a list of classes",
+    "context": "a list of column names",
+    "categories": 'a list of texts per column, such as sex = ["female", "male"]',
+    "features": "a table per feature, such as [features.mri]",
+    "groups": "a table per group, such as [groups.blood]",
+    "visit_fee": "a table with its cost",
+}
+# What a mistaken value is replaced by, so that one mistake is not reported a second time.
+_PLACEHOLDERS: dict[str, Any] = {
+    **dict.fromkeys(("subject", "visit", "time", "label"), ""),
+    **dict.fromkeys(("cost", "fee"), 0.0),
+    "grid": [],
+}
+
+
+def load_schema(source: str | Path | Schema | Mapping[str, Any], report: Report) -> Schema | None:
+    """Read a schema (a path, a mapping or a `Schema`), reporting every mistake in it.
+
+    What is wrong is left out or replaced by a placeholder, so that the table can be checked
+    against the rest; `None` where there is nothing to check against.
+    """
+    if isinstance(source, Schema):
+        _check_rules(source, report)
+        return source
+    if isinstance(source, Mapping):
+        return _parse(source, report)
+    path = Path(source)
+    report.schema = path.name
+    try:
+        return _parse(tomllib.loads(path.read_text("utf-8")), report)
+    except OSError as error:
+        report.add(str(path), f"the schema cannot be read ({error.strerror}).", "Check the path.")
+    except UnicodeDecodeError:
+        report.add(path.name, "the schema is not UTF-8 text.", "Name a TOML file as the schema.")
+    except tomllib.TOMLDecodeError as error:
+        report.add(path.name, f"it is not valid TOML: {error}.", "Correct that line.")
+    return None
+
+
+def _parse(source: Mapping[str, Any], report: Report) -> Schema | None:
+    data = deepcopy(dict(source))
+    for _ in range(100):  # every round mends at least one mistake; a sound file takes one
+        try:
+            schema = Schema.model_validate(data)
+        except ValidationError as error:
+            for path in _places(error, data):
+                _report_and_mend(data, path, report)
+        else:
+            _check_rules(schema, report)
+            return schema
+    return None
+
+
+def _places(error: ValidationError, data: Any) -> list[tuple[str, ...]]:
+    """Where the mistakes are, each place once, in terms of the keys of the file."""
+    places: dict[tuple[str, ...], None] = {}
+    for details in error.errors():
+        inside, path = data, []
+        for key in details["loc"]:
+            if not isinstance(inside, dict) or (key not in inside and details["type"] != "missing"):
+                break
+            path.append(str(key))
+            inside = inside.get(key)
+        places[tuple(path)] = None
+    return list(places)
+
+
+def _known_keys(path: tuple[str, ...]) -> list[str] | None:
+    """The keys that may stand where `path` ends; `None` where the user chooses the name."""
+    parts: dict[str, type[BaseModel]] = {"features": FeatureSpec, "groups": GroupSpec}
+    if len(path) == 1:
+        return list(Schema.model_fields)
+    if path[0] in parts:
+        return None if len(path) == 2 else list(parts[path[0]].model_fields)
+    return list(VisitFee.model_fields) if path[0] == "visit_fee" else None
+
+
+def _report_and_mend(data: dict[str, Any], path: tuple[str, ...], report: Report) -> None:
+    *tables, key = path
+    place = f"{report.schema}, [{'.'.join(tables)}]" if tables else report.schema
+    kind: Kind = "cost" if key in ("cost", "fee") else "data"
+    parent = data
+    for table in tables:
+        parent = parent[table]
+    known = _known_keys(path)
+    if key not in parent:
+        report.add(place, f"{key} is missing.", f"Add {key} = ..., {_EXPECTED[key]}.", kind)
+        parent[key] = _PLACEHOLDERS[key]
+        return
+    found = parent.pop(key)
+    if known is not None and key not in known:
+        hint = did_you_mean(key, known) or f" Keys here are: {', '.join(known)}."
+        report.add(place, f"there is no key '{key}'.{hint}")
+        return
+    expected = _EXPECTED.get(key if known else path[0], "text, in quotes")
+    report.add(place, f"{key} is {found!r}.", f"It should be {expected}.", kind)
+    if key == "columns" and isinstance(found, str):
+        parent[key] = [found]
+    elif known and key in _PLACEHOLDERS:
+        parent[key] = deepcopy(_PLACEHOLDERS[key])
+
+
+def _check_rules(schema: Schema, report: Report) -> None:
+    """What one value alone cannot tell."""
+    where = report.schema
+    _check_clock(schema, where, report)
+    used = {column for _, column in schema.columns_by_role()}
+    for column in schema.categories:
+        if column not in used:
+            hint = did_you_mean(column, used) or " Remove it."
+            report.add(f"{where}, [categories]", f"'{column}' is no column in use.{hint}")
+    names = [str(c) for c in schema.classes or []]
+    for name in sorted({n for n in names if names.count(n) > 1}):
+        report.add(where, f"class '{name}' is listed twice.", "List every class once.")
+
+
+def _check_clock(schema: Schema, where: str, report: Report) -> None:
+    grid = schema.grid or []
+    if schema.visit is None and schema.time is None:
+        report.add(
+            where,
+            "it does not say which column tells the visit.",
+            'Add visit = "..." for slot numbers, or time = "..." with grid = [...].',
+        )
+    if schema.visit is not None and schema.time is not None:
+        report.add(where, "it has both visit and time.", "Keep the one that orders your rows.")
+    elif schema.time is not None and schema.grid is None:
+        report.add(where, "time needs a grid.", f"Add grid = [...], {_EXPECTED['grid']}.", "time")
+    elif schema.visit is not None and schema.grid is not None:
+        report.add(where, "grid goes with time, not with visit.", "Remove one of them.", "time")
+    if any(b <= a for a, b in pairwise(grid)):
+        report.add(where, f"grid is {grid}.", "List every time once, in increasing order.", "time")
+    elif grid and schema.end is not None and schema.end <= grid[-1]:
+        report.add(where, f"end is {schema.end}, not after the grid.", "Give a later end.", "time")

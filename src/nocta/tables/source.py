@@ -1,0 +1,261 @@
+"""A table from wherever it is: pandas, polars, pyarrow, a CSV or a Parquet file.
+
+Everything is seen through narwhals afterwards, so that the rest behaves the same for each.
+"""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import re
+from collections import Counter
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from io import BytesIO
+from pathlib import Path
+from typing import Any
+
+import narwhals as nw
+import numpy as np
+from numpy.typing import NDArray
+
+from nocta.tables.problems import Report, enumerate_some
+
+#: Cells that mean "not recorded", whatever their case.
+MISSING = frozenset({"", "na", "n/a", "nan", "null", "none", "."})
+_NULLS = sorted({v for m in MISSING for v in (m, m.upper(), m.title())} | {"NaN", "<NA>"})
+_BOM = b"\xef\xbb\xbf"
+_LINE_END = re.compile(rb"\r\n|\n|\r")
+_SIGNATURES = (
+    (b"PAR1", "a Parquet file", "Name it .parquet"),
+    (b"PK\x03\x04", "an Excel workbook or zip archive", "Export the sheet as CSV"),
+    (b"\xd0\xcf\x11\xe0", "an old Excel workbook", "Export the sheet as CSV"),
+    (b"\x1f\x8b", "a gzip file", "Name it .csv.gz"),
+    (b"%PDF", "a PDF document", "Get the table itself as CSV or Parquet"),
+    (b"<!doctype", "a web page", "Log in and download the file itself"),
+    (b"<html", "a web page", "Log in and download the file itself"),
+    (b"{", "JSON", "Convert it to CSV or Parquet"),
+)
+
+
+@dataclass(frozen=True)
+class Source:
+    """A readable table.
+
+    Args:
+        name: How messages call it.
+        frame: The rows.
+        lines: `(n_rows,)` line of each row in a text file; `None` elsewhere.
+        subjects: Whose row it is, once that is known.
+    """
+
+    name: str
+    frame: nw.DataFrame[Any]
+    lines: NDArray[np.int64] | None = None
+    subjects: Sequence[str | None] = ()
+
+    def place(self, row: int) -> str:
+        """Where to find a row: its line in a text file, else its position from 0."""
+        return f"row {row}" if self.lines is None else f"line {self.lines[row]}"
+
+    def place_of(self, row: int) -> str:
+        """Where to find a row, and whose it is."""
+        subject = self.subjects[row] if len(self.subjects) else None
+        return self.place(row) + ("" if subject is None else f", subject {subject}")
+
+    @property
+    def columns(self) -> list[str]:
+        return list(self.frame.columns)
+
+    def __len__(self) -> int:
+        return len(self.frame)
+
+
+def open_source(table: Any, report: Report, text: Collection[str] = ()) -> Source | None:
+    """Open a table, or report why it cannot be.
+
+    Args:
+        table: A frame, or the path of a CSV (`.csv`, `.tsv`, `.csv.gz`) or Parquet file.
+        report: Receives the problems.
+        text: Columns to keep as they are written, so that `007` stays `007`.
+    """
+    if isinstance(table, str | Path):
+        return _open_file(Path(table), report, text)
+    if hasattr(table, "iloc"):  # pandas and alike: names may be doubled, or no text
+        first = _report_duplicates([str(c) for c in table.columns], "the table", report)
+        table = table.iloc[:, first].rename(columns=str)
+    elif hasattr(table, "column_names"):  # pyarrow
+        table = table.select(_report_duplicates(table.column_names, "the table", report))
+    try:
+        frame = nw.from_native(table)
+    except TypeError:
+        report.add(
+            "the table",
+            f"it is a {type(table).__name__}.",
+            "Pass a pandas, polars or pyarrow table, or the path of a CSV or Parquet file.",
+        )
+        return None
+    return Source("the table", frame.collect() if isinstance(frame, nw.LazyFrame) else frame)
+
+
+def _open_file(path: Path, report: Report, text: Collection[str]) -> Source | None:
+    if path.is_dir():
+        report.add(str(path), "it is a folder.", "Name one file in it.")
+        return None
+    if not path.is_file():
+        report.add(str(path), "there is no such file.", "Check the path.")
+        return None
+    try:
+        data = path.read_bytes()
+    except OSError as error:
+        report.add(str(path), f"it cannot be read ({error.strerror}).")
+        return None
+    suffixes = [s.lower() for s in path.suffixes]
+    if suffixes[-1:] in ([".parquet"], [".pq"]):
+        return _open_parquet(path.name, data, report)
+    if suffixes[-1:] == [".gz"]:
+        try:
+            data = gzip.decompress(data)
+        except (OSError, EOFError):
+            report.add(path.name, "it is named .gz but is not a whole gzip file.", "Compress anew.")
+            return None
+    if not _is_text(path.name, data, report):
+        return None
+    return _open_csv(path.name, data, "\t" if ".tsv" in suffixes else ",", report, text)
+
+
+def _open_parquet(name: str, data: bytes, report: Report) -> Source | None:
+    import pyarrow as pa
+    from pyarrow import parquet
+
+    try:
+        table = parquet.read_table(BytesIO(data))
+    except (pa.ArrowException, OSError) as error:
+        found = "is cut short or damaged" if data[:4] == b"PAR1" else "holds something else"
+        report.add(
+            name,
+            f"it is named Parquet but {found} ({str(error).splitlines()[0]}).",
+            "Write it again, or give it the ending of what it is.",
+        )
+        return None
+    first = _report_duplicates(table.column_names, name, report)
+    return Source(name, nw.from_native(table.select(first), eager_only=True))
+
+
+def _is_text(name: str, data: bytes, report: Report) -> bool:
+    """Whether bytes look like a delimited text file; reports what else they look like."""
+    head = data[:64].lstrip().lower()
+    for signature, kind, remedy in _SIGNATURES:
+        if head.startswith(signature.lower()):
+            report.add(name, f"it is named CSV but is {kind}.", f"{remedy}.")
+            return False
+    if b"\x00" in data:
+        report.add(
+            name, "it is named CSV but is binary.", "Export the table as CSV (UTF-8) or Parquet."
+        )
+        return False
+    try:
+        data.decode("utf-8")
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        report.add(
+            f"{name}, line {line}",
+            f"byte {data[error.start]:#04x} is not UTF-8 text.",
+            "Save the file with UTF-8 encoding.",
+        )
+        return False
+    return True
+
+
+def _open_csv(
+    name: str, data: bytes, delimiter: str, report: Report, text: Collection[str]
+) -> Source | None:
+    header = _header(data, delimiter)
+    if not any(header):
+        report.add(name, "it is empty.", "Give it a line of column names, then one line per visit.")
+        return None
+    other = {d: len(_header(data, d)) for d in (",", ";", "\t", "|") if d != delimiter}
+    likely = max(other, key=other.__getitem__)
+    if len(header) == 1 and other[likely] > 1:
+        shown = {"\t": "tab", " ": "space"}
+        report.add(
+            f"{name}, line 1",
+            f"the columns are separated by '{shown.get(likely, likely)}', "
+            f"not by '{shown.get(delimiter, delimiter)}'.",
+            "Save it with commas (or tabs, named .tsv), or read it yourself and pass the frame.",
+        )
+        return None
+    first = _report_duplicates(header, f"{name}, line 1", report)
+    return _parse_csv(name, data, delimiter, header, first, report, text)
+
+
+def _header(data: bytes, delimiter: str) -> list[str]:
+    first_line = _LINE_END.split(data.removeprefix(_BOM), maxsplit=1)[0].decode("utf-8")
+    return [c.strip() for c in next(csv.reader([first_line], delimiter=delimiter), [])]
+
+
+def _parse_csv(
+    name: str,
+    data: bytes,
+    delimiter: str,
+    header: list[str],
+    first: list[int],
+    report: Report,
+    text: Collection[str],
+) -> Source | None:
+    import pyarrow as pa
+    from pyarrow import csv as arrow_csv
+
+    uneven: list[tuple[int, int]] = []
+
+    def skip(row: Any) -> str:
+        uneven.append((row.number, row.actual_columns))
+        return "skip"
+
+    unique = [c if i in first else f"{c}\x00{i}" for i, c in enumerate(header)]
+    body = b"".join(_LINE_END.split(data.removeprefix(_BOM), maxsplit=1)[1:])
+    if not body.strip():
+        return Source(name, nw.from_native(pa.table({c: [] for c in unique}), eager_only=True))
+    try:
+        table = arrow_csv.read_csv(
+            BytesIO(body),
+            # One block: types are then decided over the whole column.
+            arrow_csv.ReadOptions(use_threads=False, block_size=len(body) + 1, column_names=unique),
+            arrow_csv.ParseOptions(
+                delimiter=delimiter,
+                newlines_in_values=True,
+                ignore_empty_lines=False,
+                invalid_row_handler=skip,
+            ),
+            arrow_csv.ConvertOptions(
+                null_values=_NULLS,
+                strings_can_be_null=True,
+                column_types={c: pa.string() for c in text if c in unique},
+            ),
+        )
+    except pa.ArrowException as error:
+        report.add(name, f"it cannot be read as CSV ({error}).", "Check quotes and line ends.")
+        return None
+    if uneven:
+        places = [f"line {number + 1} has {found}" for number, found in uneven]
+        report.add(
+            name,
+            f"the header has {len(header)} columns, but {enumerate_some(places)}.",
+            "Quote cells that hold a comma; keep empty cells' commas.",
+        )
+    n_lines = table.num_rows + len(uneven)
+    skipped = {number + 1 for number, _ in uneven}
+    lines = np.array([i for i in range(2, n_lines + 2) if i not in skipped], dtype=np.int64)
+    table = table.select(first)
+    blank = np.ones(len(lines), dtype=bool)
+    for cells in table.columns:
+        blank &= cells.is_null().to_numpy()
+    return Source(name, nw.from_native(table.filter(~blank), eager_only=True), lines[~blank])
+
+
+def _report_duplicates(names: Sequence[str], where: str, report: Report) -> list[int]:
+    """Positions of the first of every name; reports names that come twice."""
+    for name, count in Counter(names).items():
+        if count > 1:
+            report.add(where, f"column '{name}' is there {count} times.", "Keep or rename one.")
+    return [names.index(c) for c in dict.fromkeys(names)]

@@ -1,0 +1,198 @@
+"""The data card of a cohort: who, when, what is missing, how the classes lie, what it costs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nocta.core.cohort import Cohort
+from nocta.core.currency import with_currency
+
+_MOST_CLASSES = 8
+
+
+@dataclass(frozen=True)
+class CohortSummary:
+    """Counts of a cohort, per visit slot.
+
+    Args:
+        cohort: What is described.
+        subjects: `(L,)` subjects whose visit took place.
+        class_counts: `(L, C)` labels of each class.
+        recorded: `(L, M)` share of the visits at which a feature was recorded; NaN where it
+            cannot be acquired or nobody came.
+        notes: What was left out or ignored when it was read.
+
+    Example:
+        >>> from nocta.testing import tiny_cohort
+        >>> summary = CohortSummary.of(tiny_cohort(n_subjects=40))
+        >>> summary.subjects.shape, summary.class_counts.shape, summary.recorded.shape
+        ((4,), (4, 2), (4, 2))
+    """
+
+    cohort: Cohort
+    subjects: NDArray[np.int64]
+    class_counts: NDArray[np.int64]
+    recorded: NDArray[np.float64]
+    notes: tuple[str, ...] = ()
+
+    @classmethod
+    def of(cls, cohort: Cohort, notes: Iterable[str] = ()) -> CohortSummary:
+        """Count a cohort."""
+        subjects = cohort.visits.sum(axis=0)
+        classes = np.arange(cohort.n_classes)
+        offered = np.where(cohort.catalog.open_slots, subjects[:, None], 0)
+        return cls(
+            cohort=cohort,
+            subjects=subjects,
+            class_counts=(cohort.labels[:, :, None] == classes).sum(axis=0),
+            recorded=np.where(
+                offered > 0, cohort.recorded.sum(axis=0) / np.maximum(offered, 1), np.nan
+            ),
+            notes=tuple(notes),
+        )
+
+    @property
+    def slot_names(self) -> list[str]:
+        """What the visit slots are called: their times where there are any."""
+        times = self.cohort.slot_times
+        return (
+            [str(t) for t in range(self.cohort.n_times)]
+            if times is None
+            else [f"{t:g}" for t in times]
+        )
+
+    @property
+    def missing_by_feature(self) -> NDArray[np.float64]:
+        """Share of the visits that took place at which a feature was not recorded, `(M,)`."""
+        offered = np.where(self.cohort.catalog.open_slots, self.subjects[:, None], 0).sum(axis=0)
+        return np.asarray(1 - self.cohort.recorded.sum(axis=(0, 1)) / np.maximum(offered, 1))
+
+    def to_markdown(self) -> str:
+        """The card as Markdown."""
+        sections = [
+            f"# {self.cohort.name}",
+            self._overview(),
+            "## Visits and labels",
+            self._visit_table(),
+            "## Features",
+            self._feature_table(),
+            *self._fees(),
+            "## Values",
+            self._value_table(),
+        ]
+        if self.notes:
+            sections += ["## Notes", "\n".join(f"- {note}" for note in self.notes)]
+        return "\n\n".join(sections) + "\n"
+
+    def _overview(self) -> str:
+        cohort, catalog = self.cohort, self.cohort.catalog
+        n_visits, n_labels = int(self.subjects.sum()), int(self.class_counts.sum())
+        lines = [
+            f"- {len(cohort):,} subjects, {cohort.n_times} visit slots ({cohort.time_unit}); "
+            f"{n_visits:,} visits took place",
+            f"- {n_labels:,} labels ({_percent(n_labels, n_visits)} of the visits) "
+            f"of {cohort.n_classes} classes",
+            f"- {catalog.n_features} features in {len(catalog.columns)} columns; acquiring "
+            f"everything costs {self._price(catalog.cost_of_everything)} per subject",
+        ]
+        if catalog.context:
+            lines.append(f"- free context: {', '.join(catalog.context)}")
+        if cohort.groups is not None:
+            lines.append(f"- {len(np.unique(cohort.groups)):,} groups that are not split apart")
+        if cohort.fixed_split is not None:
+            parts, counts = np.unique(cohort.fixed_split, return_counts=True)
+            shown = ", ".join(f"{p} {c:,}" for p, c in zip(parts, counts, strict=True))
+            lines.append(f"- assigned parts: {shown}")
+        return "\n".join(lines)
+
+    def _visit_table(self) -> str:
+        classes, counts = self.cohort.classes, self.class_counts
+        many = len(classes) > _MOST_CLASSES
+        header = [self.cohort.time_unit, "subjects", "labelled"]
+        header += ["classes seen", "most frequent"] if many else list(classes)
+        rows = []
+        for slot, name in enumerate(self.slot_names):
+            here, total = counts[slot], int(counts[slot].sum())
+            row = [name, f"{self.subjects[slot]:,}", f"{total:,}"]
+            if many:
+                top = int(here.argmax())
+                share = f"{classes[top]} ({_percent(int(here[top]), total)})"
+                row += [str(int((here > 0).sum())), share if total else ""]
+            else:
+                row += [f"{n:,} ({_percent(int(n), total)})" if total else "" for n in here]
+            rows.append(row)
+        return markdown_table(header, rows)
+
+    def _feature_table(self) -> str:
+        catalog = self.cohort.catalog
+        rows = []
+        for m, feature in enumerate(catalog.features):
+            costs = np.unique(catalog.costs[:, m])
+            price = self._price(costs[0])
+            if costs.size > 1:
+                price += f" to {self._price(costs[-1])}"
+            at = (
+                "every visit"
+                if feature.at is None
+                else ", ".join(self.slot_names[t] for t in feature.at)
+            )
+            missing = f"{self.missing_by_feature[m]:.1%}"
+            columns = ", ".join(feature.columns)
+            rows.append([feature.name, columns, price, feature.group or "", at, missing])
+        return markdown_table(["feature", "columns", "cost", "group", "at", "missing"], rows)
+
+    def _fees(self) -> list[str]:
+        catalog = self.cohort.catalog
+        lines = [
+            f"- {self._price(fee)} per visit at which anything of '{group}' is acquired"
+            for group, fee in catalog.group_fees.items()
+        ]
+        if catalog.visit_fee:
+            lines.append(f"- {self._price(catalog.visit_fee)} per visit with any acquisition")
+        return ["\n".join(lines)] if lines else []
+
+    def _value_table(self) -> str:
+        cohort = self.cohort
+        columns = [(name, cohort.context[:, p]) for p, name in enumerate(cohort.catalog.context)]
+        columns += [(name, cohort.values[:, :, d]) for d, name in enumerate(cohort.catalog.columns)]
+        rows = []
+        for name, values in columns:
+            known = values[~np.isnan(values)].astype(float)
+            if known.size:
+                low, middle, high = np.quantile(known, [0, 0.5, 1])
+                spread = [f"{x:.4g}" for x in (known.mean(), known.std(), low, middle, high)]
+            else:
+                spread = [""] * 5
+            rows.append([name, f"{known.size:,}", *spread])
+        return markdown_table(["column", "recorded", "mean", "sd", "min", "median", "max"], rows)
+
+    def _price(self, cost: float) -> str:
+        amount = (
+            f"{cost:,.2f}".rstrip("0").rstrip(".") if cost == 0 or cost >= 0.01 else f"{cost:.2g}"
+        )
+        return with_currency(amount, self.cohort.catalog.currency)
+
+
+def markdown_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """A Markdown table whose columns line up in plain text too.
+
+    Example:
+        >>> print(markdown_table(["visit", "n"], [["0", "300"]]))
+        | visit | n   |
+        |-------|-----|
+        | 0     | 300 |
+    """
+    cells = [[c.replace("|", "\\|") for c in row] for row in (header, *rows)]
+    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
+    lines = [
+        "| " + " | ".join(c.ljust(w) for c, w in zip(r, widths, strict=True)) + " |" for r in cells
+    ]
+    return "\n".join([lines[0], "|" + "|".join("-" * (w + 2) for w in widths) + "|", *lines[1:]])
+
+
+def _percent(part: int, whole: int) -> str:
+    return f"{part / max(whole, 1):.1%}"

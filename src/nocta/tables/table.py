@@ -1,0 +1,230 @@
+"""From a long table and its schema to a `Cohort`."""
+
+from __future__ import annotations
+
+import logging
+from collections import defaultdict
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nocta.core.catalog import Catalog
+from nocta.core.cohort import Cohort
+from nocta.core.errors import DataError
+from nocta.tables.assemble import (
+    context_by_subject,
+    flags_by_slot,
+    labels_by_slot,
+    text_by_subject,
+    values_by_slot,
+)
+from nocta.tables.columns import to_ids
+from nocta.tables.problems import Kind, Report, enumerate_some
+from nocta.tables.rows import Rows, read_rows, read_subjects
+from nocta.tables.schema import Schema
+from nocta.tables.schema_file import load_schema
+from nocta.tables.source import Source, open_source
+from nocta.tables.validate import check_columns, read_labels, read_numbers
+
+log = logging.getLogger(__name__)
+
+SchemaLike = str | Path | Schema | Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Reading:
+    """A cohort read from a table, and what is worth knowing about the reading.
+
+    Args:
+        cohort: The records.
+        notes: What was left out or ignored, in sentences.
+    """
+
+    cohort: Cohort
+    notes: tuple[str, ...]
+
+
+def read_cohort(table: Any, schema: SchemaLike) -> Cohort:
+    """Read a long table with its schema; notes go to the log.
+
+    Args:
+        table: A pandas, polars or pyarrow table, or the path of a CSV or Parquet file, with
+            one row per subject and visit.
+        schema: Path of `schema.toml`, or the same as a mapping or a `Schema`.
+
+    Raises:
+        DataError: Naming every problem of the table and of the schema.
+
+    Example:
+        >>> import pandas as pd
+        >>> table = pd.DataFrame(
+        ...     {"id": [7, 7, 8], "visit": [0, 1, 0], "alt": [31.0, None, 52.0], "ill": [0, 1, 0]}
+        ... )
+        >>> features = {"alt": {"cost": 3.0}}
+        >>> schema = {"subject": "id", "visit": "visit", "label": "ill", "features": features}
+        >>> read_cohort(table, schema)
+        Cohort('table': 2 subjects, 2 times, 1 features, 2 classes)
+    """
+    reading = read_table(table, schema)
+    for note in reading.notes:
+        log.info(note)
+    return reading.cohort
+
+
+def read_table(
+    table: Any, schema: SchemaLike, *, part: bool = False, optional: Collection[str] = ()
+) -> Reading:
+    """Like `read_cohort`, with the notes.
+
+    Args:
+        table: As for `read_cohort`; or a folder of Parquet parts (`nocta.tables.parts.stored`).
+        schema: As for `read_cohort`.
+        part: Whether it is one part of a larger table, in which not every visit, class and
+            feature need occur.
+        optional: Roles whose columns may be absent, as `DIVIDING` where a model is only used.
+    """
+    if isinstance(table, str | Path) and Path(table).is_dir():
+        from nocta.tables.parts.stored import gather_parts
+
+        return gather_parts(table, schema, optional)
+    report = Report()
+    parsed = load_schema(schema, report)
+    source = open_source(table, report, parsed.text_columns() if parsed else ())
+    cohort = None
+    if parsed is not None and source is not None:
+        check_columns(source, parsed, report, optional=optional)
+        cohort = _cohort(source, parsed, report, part)
+    report.raise_problems(table_name(table))
+    assert cohort is not None
+    return Reading(cohort, tuple(report.notes))
+
+
+def table_name(table: Any) -> str:
+    """How messages call a table."""
+    return Path(table).name if isinstance(table, str | Path) else "The table"
+
+
+def _cohort(source: Source, schema: Schema, report: Report, part: bool) -> Cohort | None:
+    if schema.label is None:
+        report.add(
+            report.schema, "it does not say which column is the label.", 'Add label = "...".'
+        )
+    if not len(source):
+        report.add(source.name, "the table has no rows.", "Give it one row per subject and visit.")
+        read_catalog(schema, None, report)
+        return None
+    if schema.subject in source.columns:
+        source = read_subjects(source, schema, report)
+    columns = read_columns(source, schema, report)
+    rows = None
+    if source.subjects and schema.clock in source.columns:
+        rows = read_rows(source, schema, report)
+        if not part:
+            _check_first_slot(source, schema, rows, report)
+    catalog = read_catalog(schema, rows, report)
+    labels: list[int] = []
+    classes: list[str] = []
+    if schema.label and schema.label in source.columns:
+        labels, classes = read_labels(source, schema, report, part=part)
+    if rows is None:
+        return None
+    context = context_by_subject(source, schema.context, rows, columns, report)
+    groups = text_by_subject(source, schema.group, "group", rows, report)
+    parts = text_by_subject(source, schema.split, "split", rows, report)
+    _check_groups(groups, parts, report)
+    if report.problems or catalog is None:
+        return None
+    values = values_by_slot(catalog, rows, columns)
+    if not part:
+        _note_unusual(catalog, values, report)
+    return Cohort(
+        values=values,
+        labels=labels_by_slot(rows, np.array(labels)),
+        visits=flags_by_slot(rows, np.ones(len(source), dtype=bool)),
+        context=context,
+        subjects=to_ids(rows.subjects),
+        catalog=catalog,
+        classes=tuple(classes),
+        groups=None if groups is None else to_ids(groups),
+        name=schema.name or source.name.split(".")[0].removeprefix("the "),
+        slot_times=tuple(schema.grid) if schema.grid else None,
+        time_unit=schema.time_unit or ("time" if schema.grid else "visit"),
+        fixed_split=None if parts is None else np.array(parts),
+        schema=_resolved(schema, catalog, classes),
+    )
+
+
+def _resolved(schema: Schema, catalog: Catalog, classes: list[str]) -> dict[str, Any]:
+    """The schema as plain data, with what the table decided filled in."""
+    data: dict[str, Any] = schema.model_dump(mode="json", exclude_none=True)
+    data["classes"] = classes
+    if not schema.grid:
+        data["n_visits"] = catalog.n_times
+    return data
+
+
+def read_columns(source: Source, schema: Schema, report: Report) -> dict[str, NDArray[np.float64]]:
+    """The context and feature columns that are there, as numbers."""
+    names = {
+        column: None
+        for role, column in schema.columns_by_role()
+        if (role == "context" or role.startswith("features.")) and column in source.columns
+    }
+    return {name: read_numbers(source, name, schema, report).values for name in names}
+
+
+def read_catalog(schema: Schema, rows: Rows | None, report: Report) -> Catalog | None:
+    """The price list; its problems join the report."""
+    lists = [len(f.cost) for f in schema.features.values() if isinstance(f.cost, list)]
+    try:
+        return schema.catalog(max([1, *lists]) if rows is None else rows.n_slots)
+    except DataError as error:
+        for line in str(error).splitlines():
+            kind: Kind = "cost" if "cost" in line or "fee" in line else "data"
+            report.add(report.schema, line, kind=kind)
+    return None
+
+
+def _check_first_slot(source: Source, schema: Schema, rows: Rows, report: Report) -> None:
+    first = int(rows.slot[rows.order].min(initial=rows.n_slots))
+    if schema.visit is not None and 0 < first < rows.n_slots:
+        number = first + schema.first_visit
+        report.add(
+            f"{source.name}, column '{schema.visit}'",
+            f"no row has the first visit, {schema.first_visit}; they start at {number}.",
+            f"Add first_visit = {number} to the schema, or number visits from 0.",
+            "time",
+        )
+
+
+def _check_groups(groups: list[str] | None, parts: list[str] | None, report: Report) -> None:
+    if groups is None or parts is None:
+        return
+    seen = defaultdict(set)
+    for group, part in zip(groups, parts, strict=True):
+        seen[group].add(part)
+    torn = [f"{g} ({' and '.join(sorted(p))})" for g, p in seen.items() if len(p) > 1]
+    if torn:
+        report.add(
+            f"{report.schema}, split",
+            f"groups in more than one part: {enumerate_some(torn)}.",
+            "Put every subject of a group into the same part.",
+        )
+
+
+def _note_unusual(catalog: Catalog, values: NDArray[np.float32], report: Report) -> None:
+    """Features that are recorded where they cannot be acquired, or nowhere."""
+    for m, feature in enumerate(catalog.features):
+        recorded = np.any(~np.isnan(values[:, :, catalog.owner == m]), axis=2)
+        closed = int(recorded[:, ~catalog.open_slots[:, m]].sum())
+        if closed:
+            report.note(
+                f"{closed} records of '{feature.name}' lie at visits where it cannot be "
+                "acquired, and stay hidden."
+            )
+        if not recorded.any():
+            report.note(f"'{feature.name}' is never recorded.")

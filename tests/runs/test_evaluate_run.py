@@ -1,0 +1,158 @@
+"""Judging a saved model: piece by piece, resumable, to the same numbers as one roll-out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from nocta.core.errors import ConfigError
+from nocta.core.metrics import summarize
+from nocta.core.rollout import Rollout
+from nocta.model import nocta as model_module
+from nocta.model.nocta import NOCTA
+from nocta.runs.evaluate_run import PointStore, judge_points, made_from
+from nocta.runs.results import MEASURES, TIMES
+from nocta.runs.saved import Judged
+from small_models import Parts
+
+SETTINGS = [{"cost_weight": 0.01}, {"cost_weight": 0.001, "budget": 3.0}]
+#: Of the test subjects, at most so many in a piece, which makes so many pieces.
+PIECE, N_PIECES = 5, 4
+
+
+@pytest.fixture
+def model(tiny_models: dict[str, NOCTA], tmp_path: Path) -> NOCTA:
+    found = tiny_models["amortized"]
+    found.record_ = {"fit_seconds": 1.0}
+    found.save(tmp_path / "model")
+    return found
+
+
+@pytest.fixture
+def judged(tiny_parts: Parts) -> Judged:
+    return Judged(tiny_parts[2], "test", "kept aside")
+
+
+@pytest.fixture
+def store(model: NOCTA, judged: Judged, tmp_path: Path) -> PointStore:
+    return PointStore(tmp_path / "r.csv", made_from(tmp_path / "model", judged, "on-arrival"))
+
+
+@dataclass
+class Spy:
+    """Sizes of what was rolled out; the next one after `last` is interrupted."""
+
+    sizes: list[int] = field(default_factory=list)
+    last: int | None = None
+
+
+@pytest.fixture
+def spy(monkeypatch: pytest.MonkeyPatch) -> Iterator[Spy]:
+    found, real = Spy(), NOCTA.rollout
+
+    def rollout(self: NOCTA, cohort: Any, *args: Any, **kwargs: Any) -> Rollout:
+        if len(found.sizes) == found.last:
+            raise KeyboardInterrupt
+        found.sizes.append(len(cohort))
+        return real(self, cohort, *args, **kwargs)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(NOCTA, "rollout", rollout)
+        patch.setattr(model_module, "ROLLED_OUT_AT_ONCE", PIECE)
+        yield found
+
+
+def judge(
+    model: NOCTA, judged: Judged, store: PointStore, said: list[str] | None = None
+) -> list[dict[str, Any]]:
+    """All rows, without how long they took."""
+    store.open()
+    say = (said if said is not None else []).append
+    rows = judge_points(model, judged, SETTINGS, "on-arrival", store, say=say)
+    return [{name: value for name, value in row.items() if name not in TIMES} for row in rows]
+
+
+def test_pieces_measure_what_one_rollout_does(
+    model: NOCTA, judged: Judged, store: PointStore, spy: Spy
+) -> None:
+    rows = judge(model, judged, store)
+    assert len(spy.sizes) == N_PIECES * len(SETTINGS)
+    assert max(spy.sizes) <= PIECE
+    for row, setting in zip(rows, SETTINGS, strict=True):
+        budget = setting.get("budget")
+        whole = summarize(model.rollout(judged.cohort, setting["cost_weight"], budget=budget))
+        for name in MEASURES:
+            if name not in TIMES:
+                assert row[name] == pytest.approx(whole[name], abs=1e-6, nan_ok=True), name
+
+
+@pytest.mark.parametrize("finished", [1, N_PIECES, N_PIECES + 2])
+def test_a_stopped_run_goes_on_with_the_next_piece(
+    finished: int, model: NOCTA, judged: Judged, store: PointStore, spy: Spy
+) -> None:
+    expected = judge(model, judged, store)
+    store.close()
+    spy.sizes, spy.last = [], finished
+    with pytest.raises(KeyboardInterrupt):
+        judge(model, judged, store)
+    spy.sizes, spy.last = [], None
+    said: list[str] = []
+    assert judge(model, judged, store, said) == expected
+    assert len(spy.sizes) == N_PIECES * len(SETTINGS) - finished
+    before = ["1 of 2 operating points were finished before."]
+    assert said == (before if finished >= N_PIECES else [])
+    store.close()
+    assert not store.folder.exists()
+
+
+def test_a_damaged_piece_is_rolled_out_again(
+    model: NOCTA, judged: Judged, store: PointStore, spy: Spy
+) -> None:
+    spy.last = 2
+    with pytest.raises(KeyboardInterrupt):
+        judge(model, judged, store)
+    piece = min(store.folder.glob("*.npz"))
+    piece.write_bytes(piece.read_bytes()[:100])
+    spy.sizes, spy.last = [], None
+    judge(model, judged, store)
+    assert len(spy.sizes) == N_PIECES * len(SETTINGS) - 1
+
+
+def test_what_another_evaluation_finished_is_not_mixed_in(
+    model: NOCTA, judged: Judged, store: PointStore, tmp_path: Path
+) -> None:
+    judge(model, judged, store)
+    others = {
+        "data": replace(judged, cohort=judged.cohort.subset([0, 1])),
+        "part": replace(judged, part="all"),
+    }
+    for name, other in others.items():
+        found = PointStore(tmp_path / "r.csv", made_from(tmp_path / "model", other, "on-arrival"))
+        with pytest.raises(ConfigError, match=f"with other {name}. Repeat that one"):
+            found.open()
+    model.record_ = {"fit_seconds": 2.0}
+    model.save(tmp_path / "model")
+    found = PointStore(tmp_path / "r.csv", made_from(tmp_path / "model", judged, "known"))
+    with pytest.raises(ConfigError, match="with other model and availability"):
+        found.open()
+    store.open()
+
+
+def test_progress_counts_subjects_of_every_piece(
+    model: NOCTA,
+    judged: Judged,
+    store: PointStore,
+    spy: Spy,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    total = len(judged.cohort) * len(SETTINGS)
+    rows = judge_points(model, judged, SETTINGS, "on-arrival", store, progress=True)
+    next(rows)
+    rows.close()  # type: ignore[attr-defined]  # a generator
+    shown = capsys.readouterr().err
+    assert f"{len(judged.cohort)}.0/{total}.0" in shown
+    assert "subjects finished" in shown

@@ -1,0 +1,94 @@
+"""results.csv keeps its columns, and files are whole or not there."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from nocta.core.errors import DataError, DataFileMissing
+from nocta.runs.files import write_atomically
+from nocta.runs.results import (
+    COLUMNS,
+    make_row,
+    plain,
+    read_results,
+    results_frame,
+    write_results,
+)
+
+
+def a_row(**changes: Any) -> dict[str, Any]:
+    keys = {
+        "dataset": "d",
+        "method": "m",
+        "preset": "default",
+        "availability": "on-arrival",
+        "seed": 0,
+        "split": "test",
+    }
+    measures = {
+        "cost": 1.0,
+        "accuracy": 0.5,
+        "ap": None,
+        "roc_auc": 0.5,
+        "cross_entropy": 1.0,
+        "n_subjects": 3,
+        "n_labels": 9,
+        "fit_seconds": 1.0,
+        "rollout_seconds": 1.0,
+    }
+    return make_row(keys, changes.pop("setting", {}), **{**measures, **changes})
+
+
+def test_the_columns_are_those_of_the_contract() -> None:
+    assert ",".join(COLUMNS) == (
+        "dataset,method,preset,availability,seed,split,cost_weight,budget,setting,"
+        "cost,accuracy,ap,roc_auc,cross_entropy,n_subjects,n_labels,fit_seconds,rollout_seconds"
+    )
+
+
+def test_results_survive_writing_and_reading(tmp_path: Path) -> None:
+    setting = {"cost_weight": 0.25, "features": ["a, b", 'c"']}
+    written = results_frame([a_row(setting=setting, accuracy=1 / 3), a_row()])
+    write_results(written, tmp_path / "results.csv")
+    found = read_results(tmp_path / "results.csv")
+    assert list(found) == list(COLUMNS)
+    assert found["accuracy"][0] == 1 / 3
+    assert json.loads(found["setting"][0]) == setting
+    assert found["cost_weight"][0] == 0.25
+    assert np.isnan(found["ap"][0])
+    assert np.isnan(found["budget"][1])
+
+
+def test_a_file_of_something_else_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "other.csv").write_text("cost,accuracy\n1,2\n", "utf-8")
+    with pytest.raises(DataError, match="lacks the column"):
+        read_results(tmp_path / "other.csv")
+    with pytest.raises(DataFileMissing, match="nocta compare"):
+        read_results(tmp_path / "none.csv")
+
+
+def test_a_failed_write_leaves_the_old_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "kept.txt"
+    write_atomically(path, "old")
+
+    def full_disk(*_: object) -> None:
+        raise OSError("no space left")
+
+    monkeypatch.setattr("os.replace", full_disk)
+    with pytest.raises(OSError, match="no space left"):
+        write_atomically(path, "new")
+    assert path.read_text("utf-8") == "old"
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_plain_data_hold_no_array_and_no_nan() -> None:
+    found = plain({1: np.array([1.0, np.nan]), "a": (np.float64(2), np.int64(3), "x", None)})
+    assert found == {"1": [1.0, None], "a": [2.0, 3, "x", None]}
+    json.dumps(found, allow_nan=False)
