@@ -7,10 +7,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from nocta.core.environment import Environment
 from nocta.core.errors import LeakageError, PlanError
 from nocta.core.history import History
 from nocta.core.policy import Decision, Policy
-from nocta.core.rollout import Environment
 from nocta.evaluation.audit import audit, audit_factory, check_rules
 from nocta.evaluation.custody import held_data
 from nocta.evaluation.replay import RecordingPolicy, Terms, record, replay

@@ -8,9 +8,10 @@ import numpy as np
 import pytest
 
 from nocta.core.cohort import Cohort
+from nocta.core.environment import Environment, Results
 from nocta.core.errors import BudgetTooSmall, ConfigError, PlanError
 from nocta.core.policy import Decision, Observation, Policy
-from nocta.core.rollout import Environment, Results, rollout
+from nocta.core.rollout import rollout
 from nocta.methods.fixed import RandomPolicy
 from nocta.methods.one_at_a_time import acquire_slot, affordable_slots
 from nocta.testing import LEAKY_POLICIES, RunningMeanPredictor, check_policy, tiny_cohort

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from nocta.core.cohort import Cohort
+from nocta.core.environment import Availability
 from nocta.core.errors import ConfigError
 from nocta.core.policy import Decision, Observation, Policy
-from nocta.core.rollout import Availability
 from nocta.methods.fixed import RandomPolicy
 from nocta.methods.retrained import N_FITS, N_FITS_QUICK, RetrainedMethod
 from nocta.testing import RunningMeanPredictor, tiny_cohort

@@ -64,7 +64,7 @@ def test_committed_subjects_may_come_one_at_a_time() -> None:
     together = rollout(policy(BloodUntil(), replan=False), cohort)
     acting = policy(BloodUntil(), replan=False)
     acting.begin(len(cohort), 0)
-    from nocta.core.rollout import Environment
+    from nocta.core.environment import Environment
 
     start = Environment(cohort).observe()
     for row in (3, 0, 5):

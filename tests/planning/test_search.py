@@ -9,11 +9,11 @@ import pytest
 import torch
 
 from nocta.core.cohort import Cohort
-from nocta.core.estimator import SequentialEstimator
 from nocta.core.history import History
 from nocta.core.policy import Observation
 from nocta.core.random_plans import uniform_plans
 from nocta.model.nocta import NOCTA
+from nocta.planning.estimators.sequential import SequentialEstimator
 from nocta.planning.search import FoundPlans, beam_search, sample_search
 from nocta.planning.space import ActionTable
 from small_models import Parts

@@ -26,7 +26,7 @@ from nocta.core.currency import money
 if TYPE_CHECKING:
     import pandas as pd
 
-    from nocta.core.rollout import Availability
+    from nocta.core.environment import Availability
     from nocta.model.nocta import NOCTA
 
 AUDITED = 48

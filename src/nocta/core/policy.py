@@ -1,6 +1,6 @@
 """The policy contract: from an `Observation` to the next `Decision`.
 
-A policy never holds true values. The environment (`nocta.core.rollout`) shows it what
+A policy never holds true values. The environment (`nocta.core.environment`) shows it what
 was acquired, executes its decision, and asks again until the policy stops or time is over.
 """
 

@@ -1,7 +1,8 @@
 """What happened, how good it was, and proof that nobody peeked."""
 
+from nocta.core.environment import Environment
 from nocta.core.metrics import summarize
-from nocta.core.rollout import Environment, Rollout
+from nocta.core.rollout import Rollout
 from nocta.evaluation.bootstrap import Bands, bootstrap_bands
 from nocta.evaluation.frontier import (
     Frontier,

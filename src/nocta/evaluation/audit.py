@@ -17,10 +17,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nocta.core.cohort import Cohort
+from nocta.core.environment import Availability, Results
 from nocta.core.errors import LeakageError, PlanError
 from nocta.core.history import History
 from nocta.core.policy import Observation, Policy
-from nocta.core.rollout import Availability, Results
 from nocta.evaluation.custody import held_data
 from nocta.evaluation.perturb import CHANGES, KINDS, Kind, perturb
 from nocta.evaluation.replay import Recording, Terms, record, replay, same_rows
@@ -87,9 +87,9 @@ def audit(
         n_subjects: Size of the sample.
         seed: Decides the sample, the changes, and the policy's own randomness.
         budget: As in the roll-out to be published, and so are the next three.
-        availability: See `nocta.core.rollout`.
-        charge_missing: See `nocta.core.rollout`.
-        results: See `nocta.core.rollout`.
+        availability: See `nocta.core.environment`.
+        charge_missing: See `nocta.core.environment`.
+        results: See `nocta.core.environment`.
         n_cuts: At how many slots the future is cut off: every one, up to so many.
 
     Raises:

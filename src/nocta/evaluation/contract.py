@@ -18,11 +18,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nocta.core.cohort import Cohort
+from nocta.core.environment import Availability, Results
 from nocta.core.errors import LeakageError
 from nocta.core.history import History
 from nocta.core.policy import Policy
 from nocta.core.predictor import Predictor
-from nocta.core.rollout import Availability, Results
 from nocta.evaluation.audit import MakePolicy, audit_factory
 from nocta.evaluation.perturb import Kind, perturb
 from nocta.evaluation.replay import Recording, Terms, record, same_rows

@@ -11,9 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nocta.core.cohort import Cohort
+from nocta.core.environment import Availability, Environment, Results
 from nocta.core.history import History
 from nocta.core.policy import Decision, Observation, Policy
-from nocta.core.rollout import Availability, Environment, Results, Rollout, rollout
+from nocta.core.rollout import Rollout, rollout
 
 
 @dataclass(frozen=True)

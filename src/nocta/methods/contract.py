@@ -11,10 +11,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, Protocol, Self
 
 from nocta.core.cohort import Cohort
+from nocta.core.environment import Availability, Results
 from nocta.core.errors import ConfigError, NotFittedError
 from nocta.core.policy import Policy
 from nocta.core.predictor import Predictor
-from nocta.core.rollout import Availability, Results
 
 
 class Trial(Protocol):

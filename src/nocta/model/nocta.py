@@ -11,10 +11,11 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 
 from nocta.core.cohort import Cohort
+from nocta.core.environment import Availability
 from nocta.core.errors import ConfigError, DataError, NotFittedError
 from nocta.core.history import History
 from nocta.core.operating_points import cost_targets, spread_knob
-from nocta.core.rollout import Availability, Rollout, rollout
+from nocta.core.rollout import Rollout, rollout
 from nocta.evaluation.frontier import Frontier
 from nocta.model.presets.base import EstimatorName, Planner
 from nocta.planning.algorithm import PlanningPolicy

@@ -14,9 +14,10 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from nocta.core.estimator import NoctEstimator, SequentialEstimator
+from nocta.core.estimator import NoctEstimator
 from nocta.core.policy import Observation
 from nocta.core.random_plans import guided_plans, uniform_plans
+from nocta.planning.estimators.sequential import SequentialEstimator
 from nocta.planning.space import ActionTable
 
 _INFEASIBLE = 1e9

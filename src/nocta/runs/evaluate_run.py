@@ -19,10 +19,11 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from nocta.core.environment import Availability
 from nocta.core.errors import ConfigError
 from nocta.core.metrics import METRICS
 from nocta.core.progress import progress_bar
-from nocta.core.rollout import Availability, Rollout
+from nocta.core.rollout import Rollout
 from nocta.model import persistence
 from nocta.model.nocta import NOCTA, ROLLED_OUT_AT_ONCE, piece_rows
 from nocta.runs.files import write_atomically

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any, Literal
 
 from nocta.core.cohort import Cohort
+from nocta.core.environment import Availability
 from nocta.core.errors import ConfigError, DataError
-from nocta.core.rollout import Availability
 from nocta.evaluation.audit import AuditReport, audit
 from nocta.model.nocta import NOCTA
 from nocta.runs.audits import MAX_CUTS

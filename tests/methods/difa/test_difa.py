@@ -11,8 +11,9 @@ import pytest
 import torch
 
 from nocta.core.cohort import Cohort
+from nocta.core.environment import Results
 from nocta.core.errors import ConfigError
-from nocta.core.rollout import Results, rollout
+from nocta.core.rollout import rollout
 from nocta.methods.difa import method as difa
 from nocta.methods.difa.episodes import Subjects, _Run
 from nocta.methods.difa.method import Difa, DifaOptions

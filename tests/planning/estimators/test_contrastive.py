@@ -10,7 +10,6 @@ import pytest
 import torch
 
 from nocta.core.errors import ConfigError
-from nocta.core.estimator import SequentialEstimator
 from nocta.core.history import History
 from nocta.core.policy import Observation
 from nocta.core.random_plans import uniform_plans
@@ -19,6 +18,7 @@ from nocta.planning.estimators import contrastive, counted_votes, retrieval
 from nocta.planning.estimators.contrastive import ContrastiveEstimator
 from nocta.planning.estimators.counted_votes import CountedContrastive, voting_estimator
 from nocta.planning.estimators.retrieval import NeighborBank
+from nocta.planning.estimators.sequential import SequentialEstimator
 from nocta.planning.estimators.targets import LossTargets
 from nocta.predictors import encoding
 from nocta.predictors.cross_fitted import CrossFittedPredictor

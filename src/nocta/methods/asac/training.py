@@ -16,10 +16,10 @@ from torch.nn import functional as F
 
 from nocta.core.catalog import Catalog
 from nocta.core.cohort import Cohort
+from nocta.core.environment import Availability, offered_slots
 from nocta.core.history import History
 from nocta.core.losses import pair_losses
 from nocta.core.predictor import Predictor
-from nocta.core.rollout import Availability, offered_slots
 from nocta.planning.objective import losses_at_times
 from nocta.predictors.cross_fitted import CrossFittedPredictor
 from nocta.predictors.encoding import EncodedCohort

@@ -17,7 +17,7 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from nocta.core.cohort import Cohort
-from nocta.core.rollout import Availability, Results, offered_slots
+from nocta.core.environment import Availability, Results, offered_slots
 from nocta.methods.difa.networks import DifaModel
 from nocta.methods.one_at_a_time import slot_prices
 from nocta.predictors.encoding import EncodedCohort

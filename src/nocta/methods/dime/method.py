@@ -48,12 +48,13 @@ import torch
 from numpy.typing import NDArray
 
 from nocta.core.cohort import Cohort
+from nocta.core.environment import Environment
 from nocta.core.errors import ConfigError
 from nocta.core.operating_points import cost_targets, spread_knob
 from nocta.core.options import require_whole_number
 from nocta.core.policy import Decision, Observation, Policy
 from nocta.core.predictor import Predictor
-from nocta.core.rollout import Environment, rollout
+from nocta.core.rollout import rollout
 from nocta.methods.contract import Method, Trial, knob_value, require_fitted
 from nocta.methods.dime.training import (
     FREE,

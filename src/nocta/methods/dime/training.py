@@ -17,10 +17,10 @@ from torch.nn import functional as F
 
 from nocta.core.catalog import Catalog
 from nocta.core.cohort import Cohort
+from nocta.core.environment import Availability, Results
 from nocta.core.history import History
 from nocta.core.losses import pair_losses
 from nocta.core.progress import progress_bar
-from nocta.core.rollout import Availability, Results
 from nocta.methods.one_at_a_time import slot_prices
 from nocta.planning.estimators.targets import LossTargets
 from nocta.predictors.cross_fitted import CrossFittedPredictor
@@ -33,7 +33,7 @@ FREE = 1e-6  # what a free slot counts as in a ratio
 
 @dataclass(frozen=True)
 class Rules:
-    """Those of the environment, as in `nocta.core.rollout`."""
+    """Those of the environment, as in `nocta.core.environment`."""
 
     availability: Availability = "on-arrival"
     results: Results = "after-visit"

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from nocta.core.cohort import Cohort
-from nocta.core.rollout import Availability, offered_slots
+from nocta.core.environment import Availability, offered_slots
 from nocta.methods.ras.networks import (
     Action,
     ActorCritic,

@@ -15,7 +15,6 @@ from numpy.typing import NDArray
 
 from nocta.core.catalog import Catalog
 from nocta.core.cohort import Cohort
-from nocta.core.estimator import SequentialEstimator
 from nocta.core.options import read_options
 from nocta.core.policy import Observation
 from nocta.core.rollout import rollout
@@ -36,6 +35,7 @@ from nocta.planning.estimators.counted_votes import CountedContrastive
 from nocta.planning.estimators.ensemble import EnsembleEstimator
 from nocta.planning.estimators.on_policy import PlanMemory
 from nocta.planning.estimators.population_plug_in import PopulationPlugIn
+from nocta.planning.estimators.sequential import SequentialEstimator
 from nocta.planning.estimators.slot_shares import can_be_counted
 from nocta.planning.estimators.targets import LossTargets
 from nocta.planning.search import (

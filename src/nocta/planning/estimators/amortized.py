@@ -22,9 +22,9 @@ from torch.nn import functional as F
 
 from nocta.core.cohort import Cohort
 from nocta.core.errors import NotFittedError
-from nocta.core.estimator import SequentialEstimator
 from nocta.core.policy import Observation
 from nocta.core.random_plans import random_requests
+from nocta.planning.estimators.sequential import SequentialEstimator
 from nocta.planning.estimators.targets import LossTargets
 from nocta.planning.objective import PlanningLoss
 from nocta.predictors.encoding import EncodedCohort, InputEncoder

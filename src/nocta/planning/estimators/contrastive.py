@@ -17,10 +17,10 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from nocta.core.errors import ConfigError
-from nocta.core.estimator import SequentialEstimator
 from nocta.core.policy import Observation
 from nocta.planning.estimators.plug_in import grows_trees, shared_plan_losses
 from nocta.planning.estimators.retrieval import NeighborBank, Neighbors, rows_by_mask
+from nocta.planning.estimators.sequential import SequentialEstimator
 from nocta.planning.estimators.targets import LossTargets
 from nocta.planning.objective import LossReduction, PlanningLoss
 from nocta.predictors.plan_tree import PlanTree

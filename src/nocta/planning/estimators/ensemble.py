@@ -10,8 +10,8 @@ import torch
 from torch import Tensor
 
 from nocta.core.errors import ConfigError
-from nocta.core.estimator import SequentialEstimator
 from nocta.core.policy import Observation
+from nocta.planning.estimators.sequential import SequentialEstimator
 
 
 class EnsembleEstimator(SequentialEstimator):

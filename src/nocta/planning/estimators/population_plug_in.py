@@ -18,8 +18,8 @@ from torch import Tensor
 
 from nocta.core.cohort import Cohort
 from nocta.core.errors import ConfigError
-from nocta.core.estimator import SequentialEstimator
 from nocta.core.policy import Observation
+from nocta.planning.estimators.sequential import SequentialEstimator
 from nocta.planning.estimators.slot_shares import UNITS, AskedFor, ShareTables, can_be_counted
 from nocta.planning.estimators.targets import LossTargets
 from nocta.planning.objective import PlanningLoss
