@@ -34,7 +34,7 @@ class BloodUntil:
         price = observation.catalog.cost_per_visit(plans).cumsum(axis=1)
         plans &= (price <= observation.remaining[:, None])[..., None]
         nobody = np.zeros((len(plans), 1))
-        return FoundPlans(plans[:, None], nobody, nobody, nobody[:, 0])
+        return FoundPlans(plans[:, None], nobody, nobody, cost_weight, nobody[:, 0])
 
 
 def policy(search: BloodUntil, **options: object) -> PlanningPolicy:

@@ -177,8 +177,8 @@ def test_plans_score_the_same_in_a_tree_and_alone(
 
 def test_batches_that_found_fewer_plans_are_filled_up() -> None:
     def found(n_best: int, score: float) -> FoundPlans:
-        scores = np.full((1, n_best), score)
-        return FoundPlans(np.zeros((1, n_best, 2, 1), bool), scores, scores, np.zeros(1))
+        losses, plans = np.full((1, n_best), score), np.zeros((1, n_best, 2, 1), bool)
+        return FoundPlans(plans, losses, np.zeros((1, n_best)), np.ones(1), np.zeros(1))
 
     both = FoundPlans.concatenate([found(1, 3.0), found(2, 4.0)])
     assert both.plans.shape == (2, 2, 2, 1)

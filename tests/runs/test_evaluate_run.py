@@ -12,8 +12,8 @@ import pytest
 from nocta.core.errors import ConfigError
 from nocta.core.metrics import summarize
 from nocta.core.rollout import Rollout
-from nocta.model import nocta as model_module
 from nocta.model.nocta import NOCTA
+from nocta.planning.limits import Limits
 from nocta.runs.evaluate_run import PointStore, judge_points, made_from
 from nocta.runs.results import MEASURES, TIMES
 from nocta.runs.saved import Judged
@@ -22,6 +22,7 @@ from small_models import Parts
 SETTINGS = [{"cost_weight": 0.01}, {"cost_weight": 0.001, "budget": 3.0}]
 #: Of the test subjects, at most so many in a piece, which makes so many pieces.
 PIECE, N_PIECES = 5, 4
+LIMITS = Limits(rollout_subjects=PIECE)
 
 
 @pytest.fixture
@@ -39,7 +40,8 @@ def judged(tiny_parts: Parts) -> Judged:
 
 @pytest.fixture
 def store(model: NOCTA, judged: Judged, tmp_path: Path) -> PointStore:
-    return PointStore(tmp_path / "r.csv", made_from(tmp_path / "model", judged, "on-arrival"))
+    origin = made_from(tmp_path / "model", judged, "on-arrival", LIMITS)
+    return PointStore(tmp_path / "r.csv", origin)
 
 
 @dataclass
@@ -62,7 +64,6 @@ def spy(monkeypatch: pytest.MonkeyPatch) -> Iterator[Spy]:
 
     with monkeypatch.context() as patch:
         patch.setattr(NOCTA, "rollout", rollout)
-        patch.setattr(model_module, "ROLLED_OUT_AT_ONCE", PIECE)
         yield found
 
 
@@ -72,7 +73,7 @@ def judge(
     """All rows, without how long they took."""
     store.open()
     say = (said if said is not None else []).append
-    rows = judge_points(model, judged, SETTINGS, "on-arrival", store, say=say)
+    rows = judge_points(model, judged, SETTINGS, "on-arrival", store, say=say, limits=LIMITS)
     return [{name: value for name, value in row.items() if name not in TIMES} for row in rows]
 
 
@@ -131,7 +132,9 @@ def test_what_another_evaluation_finished_is_not_mixed_in(
         "part": replace(judged, part="all"),
     }
     for name, other in others.items():
-        found = PointStore(tmp_path / "r.csv", made_from(tmp_path / "model", other, "on-arrival"))
+        found = PointStore(
+            tmp_path / "r.csv", made_from(tmp_path / "model", other, "on-arrival", LIMITS)
+        )
         with pytest.raises(ConfigError, match=f"with other {name}. Repeat that one"):
             found.open()
     model.record_ = {"fit_seconds": 2.0}

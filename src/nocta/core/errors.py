@@ -20,8 +20,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from difflib import get_close_matches
-
-from sklearn.exceptions import NotFittedError as _SklearnNotFittedError
+from functools import cache
+from typing import Any, Self
 
 
 class NoctaError(Exception):
@@ -68,8 +68,25 @@ class ProcessKilled(NoctaError, RuntimeError):
     """A process, or a worker of a cluster, died over the same work more than once."""
 
 
-class NotFittedError(NoctaError, _SklearnNotFittedError):  # type: ignore[misc]
-    """The object was used before `fit`."""
+class NotFittedError(NoctaError, ValueError, AttributeError):
+    """The object was used before `fit`.
+
+    Every instance is also a `sklearn.exceptions.NotFittedError`. scikit-learn takes a second to
+    import, so that class becomes a base only when an error is created.
+    """
+
+    def __new__(cls, *args: Any) -> Self:
+        return super().__new__(_also_sklearns(cls), *args)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return NotFittedError, self.args  # the class made below cannot be found by its name
+
+
+@cache
+def _also_sklearns(cls: type[NotFittedError]) -> type[Any]:
+    from sklearn.exceptions import NotFittedError as SklearnNotFittedError
+
+    return type(cls.__name__, (cls, SklearnNotFittedError), {"__module__": cls.__module__})
 
 
 class MissingExtraError(NoctaError, ImportError):

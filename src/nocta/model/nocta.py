@@ -20,13 +20,11 @@ from nocta.evaluation.frontier import Frontier
 from nocta.model.presets.base import EstimatorName, Planner
 from nocta.planning.algorithm import PlanningPolicy
 from nocta.planning.explain import Recommendation, recommend
+from nocta.planning.limits import DEFAULT_LIMITS, Limits
 from nocta.predictors.cross_fitted import CrossFittedPredictor
 from nocta.predictors.fitting import Preset
 from nocta.tables.schema import Schema
 from nocta.tables.validate import check_classes, check_fits
-
-#: More subjects than this are rolled out piece by piece; each is decided for alone anyway.
-ROLLED_OUT_AT_ONCE = 20_000
 
 
 class NOCTA(BaseEstimator):  # type: ignore[misc]
@@ -115,6 +113,7 @@ class NOCTA(BaseEstimator):  # type: ignore[misc]
         replan: bool = True,
         availability: Availability = "on-arrival",
         progress: bool = False,
+        limits: Limits = DEFAULT_LIMITS,
     ) -> Rollout:
         """Act on a whole cohort (Algorithm 1).
 
@@ -125,22 +124,24 @@ class NOCTA(BaseEstimator):  # type: ignore[misc]
             replan: Plan anew after each acquisition.
             availability: What is known of missing values beforehand.
             progress: Show a bar.
+            limits: How many subjects are rolled out together; it changes no decision.
 
         Other prices than those it was fitted with are welcome: bring them in the cohort's catalog.
         Everything acquired and predicted is returned, so memory grows with the cohort.
         """
         self.check_fits(cohort)
-        limits = None if budget is None else np.broadcast_to(budget, len(cohort))
+        budgets = None if budget is None else np.broadcast_to(budget, len(cohort))
+        parts = piece_rows(len(cohort), limits)
         pieces = [
             rollout(
                 self.policy(cost_weight, replan=replan),
-                cohort if len(cohort) <= ROLLED_OUT_AT_ONCE else cohort.subset(rows),
-                budget=None if limits is None else limits[rows],
+                cohort if len(parts) == 1 else cohort.subset(rows),
+                budget=None if budgets is None else budgets[rows],
                 availability=availability,
                 seed=self.seed,
                 progress=progress,
             )
-            for rows in piece_rows(len(cohort))
+            for rows in parts
         ]
         return pieces[0] if len(pieces) == 1 else Rollout.concatenate(pieces)
 
@@ -235,9 +236,9 @@ def check_parts(train: Cohort, val: Cohort) -> None:
     check_classes(train, val, "validation", tolerance=0.01)
 
 
-def piece_rows(n_subjects: int) -> list[NDArray[np.int64]]:
+def piece_rows(n_subjects: int, limits: Limits = DEFAULT_LIMITS) -> list[NDArray[np.int64]]:
     """Rows of the subjects that are rolled out together, piece by piece."""
-    n_pieces = max(1, -(-n_subjects // ROLLED_OUT_AT_ONCE))
+    n_pieces = max(1, -(-n_subjects // limits.rollout_subjects))
     return np.array_split(np.arange(n_subjects), n_pieces)
 
 

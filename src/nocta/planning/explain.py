@@ -1,4 +1,7 @@
-"""Why this test, now: expected loss with and without it, its cost, and the runner-up plan."""
+"""One subject's next acquisition in words: what it costs, what it saves, and the runner-up plan.
+
+The numbers are those of `nocta.planning.scoring`, for one subject.
+"""
 
 from __future__ import annotations
 
@@ -6,29 +9,29 @@ from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from nocta.core.catalog import Catalog
 from nocta.core.errors import ConfigError
 from nocta.core.history import History
 from nocta.core.policy import Observation
 from nocta.planning.algorithm import PlanningPolicy
+from nocta.planning.scoring import Scores, score_subjects
 
 StopReason = Literal["last visit", "nothing left", "budget", "not worth its cost"]
 
 
 @dataclass(frozen=True)
 class PlanSummary:
-    """One plan in plain words.
-
-    Losses are at least 0, and so are their estimates here, where an estimator's lies below.
+    """One plan, by names.
 
     Args:
-        visits: For each slot of the plan, what is acquired there.
+        visits: The features acquired at each slot of the plan.
         cost: List price of the whole plan, fees included.
-        expected_charge: What it is expected to cost in the end: what turns out not to be
-            available is not charged.
-        expected_loss: Expected loss over the remaining times if it is carried out.
+        expected_charge: Expected cost of the plan. Features that turn out to be unavailable are
+            not charged.
+        expected_loss: Expected loss over the remaining times if the plan is carried out; shown as
+            0 if the estimate is below.
         objective: Expected loss plus weighted expected charge, by which plans are ranked.
     """
 
@@ -41,21 +44,21 @@ class PlanSummary:
 
 @dataclass(frozen=True)
 class Recommendation:
-    """The next acquisition of one subject, and what speaks for it.
+    """The next acquisition of one subject, and why.
 
     Args:
         stop: Whether to acquire nothing more.
         time: The slot to go to next; `None` when stopping.
         features: What to acquire there.
-        cost: What that acquisition costs, fees included.
-        plan: The plan whose first part this is.
+        cost: Price of that acquisition, fees included.
+        plan: The plan that begins with it.
         stopping: The same numbers for acquiring nothing more.
-        runner_up: The next best plan, where there is one.
+        runner_up: The next best plan, if there is one.
         prediction: Class probabilities at the current slot (the first one before any visit).
         cost_weight: The cost weight used.
-        stop_reason: Why nothing more is acquired: it was the last visit, nothing is left that
-            could be, all that is left is over the budget, or no plan is worth its cost.
-        cheapest: What the cheapest acquisition that is left costs, fees included.
+        stop_reason: Why nothing more is acquired: this is the last visit, nothing is left to
+            acquire, everything left is over the budget, or no plan is worth its cost.
+        cheapest: Price of the cheapest acquisition that is left, fees included.
     """
 
     stop: bool
@@ -87,10 +90,10 @@ def recommend(
 
     Args:
         policy: Algorithm 1 at a cost weight.
-        history: What is known of the subject.
+        history: What is known about the subject.
         catalog: What can be acquired and what it costs.
-        time: The slot the subject is at; the last one with anything asked for by default.
-        remaining: What may still be spent.
+        time: The subject's current slot; by default the last one with a request.
+        remaining: What may still be spent; no limit by default.
     """
     if len(history) != 1:
         raise ConfigError(f"`decide` is for one subject; the history has {len(history)}.")
@@ -104,92 +107,55 @@ def recommend(
         catalog=catalog,
         rows=np.zeros(1, dtype=np.int64),
     )
-    weight = float(policy.cost_weight)
-    proba = policy.predict_proba(observation.history)[0, max(now, 0)]
-    if now == catalog.n_times - 1:
-        over = PlanSummary({}, 0.0, 0.0, 0.0, 0.0)
-        return Recommendation(
-            True, None, [], 0.0, over, over, None, proba.tolist(), weight, "last visit"
-        )
-    found = policy.best_plans(observation)
-    summaries = [
-        summarize_plan(plan, float(loss), float(score), catalog, weight)
-        for plan, loss, score in zip(found.plans[0], found.losses[0], found.scores[0], strict=True)
-    ]
-    alone = np.zeros_like(found.plans[0, 0])
-    if_stopping = float(found.stopping[0])
-    stopping = summarize_plan(alone, if_stopping, if_stopping, catalog, weight)
-    best = summaries[0]
-    first = min(best.visits, default=None)
-    if first is not None:
-        alone[first] = found.plans[0, 0, first]
+    scores = score_subjects(policy, observation)
+    plans = [_summarize(scores, rank, catalog) for rank in range(scores.prices.shape[1])]
+    best, if_stopping = plans[0], float(scores.found.stopping[0])
+    stop = bool(scores.decision.stop[0])
     cheapest = _cheapest(observation)
     return Recommendation(
-        stop=first is None,
-        time=first,
-        features=best.visits.get(first, []) if first is not None else [],
-        cost=float(catalog.cost_of(alone)),
+        stop=stop,
+        time=None if stop else int(scores.decision.time[0]),
+        features=_names(catalog, scores.decision.features[0]),
+        cost=float(scores.cost[0]),
         plan=best,
-        stopping=stopping,
-        runner_up=next((s for s in summaries[1:] if s.visits != best.visits), None),
-        prediction=proba.tolist(),
-        cost_weight=weight,
-        stop_reason=_stop_reason(cheapest, remaining) if first is None else None,
+        stopping=PlanSummary({}, 0.0, 0.0, if_stopping, if_stopping),
+        runner_up=next((plan for plan in plans[1:] if plan.visits != best.visits), None),
+        prediction=scores.probabilities[0].tolist(),
+        cost_weight=float(policy.cost_weight),
+        stop_reason=_stop_reason(observation, cheapest) if stop else None,
         cheapest=cheapest,
     )
 
 
+def _summarize(scores: Scores, rank: int, catalog: Catalog) -> PlanSummary:
+    """The plan at a rank, with names instead of positions."""
+    found = scores.found
+    plan = found.plans[0, rank]
+    numbers = (scores.prices, found.charges, found.losses, found.scores)
+    visits = {int(t): _names(catalog, plan[t]) for t in np.flatnonzero(plan.any(axis=1))}
+    return PlanSummary(visits, *(float(array[0, rank]) for array in numbers))
+
+
+def _names(catalog: Catalog, features: NDArray[np.bool_]) -> list[str]:
+    return [catalog.names[m] for m in np.flatnonzero(features)]
+
+
 def _cheapest(observation: Observation) -> float | None:
-    """What the cheapest of the single acquisitions that are left costs, fees included."""
+    """Price of the cheapest single acquisition that is left, fees included."""
     open_slots = observation.open_slots[0]
     single = open_slots & np.eye(open_slots.shape[1], dtype=bool)[:, None]  # (M, L, M)
     prices = observation.catalog.cost_per_visit(single)[open_slots.T]
     return float(prices.min()) if prices.size else None
 
 
-def _stop_reason(cheapest: float | None, remaining: float | None) -> StopReason:
+def _stop_reason(observation: Observation, cheapest: float | None) -> StopReason:
+    if observation.time[0] == observation.catalog.n_times - 1:
+        return "last visit"
     if cheapest is None:
         return "nothing left"
-    if remaining is not None and cheapest > remaining + 1e-9:  # as plans are judged
+    if cheapest > observation.remaining[0] + 1e-9:  # the tolerance of the search
         return "budget"
     return "not worth its cost"
-
-
-def summarize_plan(
-    plan: NDArray[np.bool_],
-    expected_loss: float,
-    objective: float,
-    catalog: Catalog,
-    cost_weight: float,
-) -> PlanSummary:
-    """A plan `(L, M)` with names instead of positions."""
-    cost = float(catalog.cost_of(plan))
-    charge = float(expected_charge(cost, expected_loss, objective, cost_weight))
-    visits = {
-        int(t): [catalog.names[m] for m in np.flatnonzero(plan[t])]
-        for t in np.flatnonzero(plan.any(axis=1))
-    }
-    loss = float(at_least_zero(expected_loss))
-    return PlanSummary(visits, cost, charge, loss, loss + cost_weight * charge)
-
-
-def at_least_zero(estimate: ArrayLike) -> NDArray[np.float64]:
-    """Estimates of what cannot be negative, as they are shown; plans are ranked without it."""
-    return np.asarray(np.maximum(estimate, 0.0), dtype=float)
-
-
-def expected_charge(
-    price: ArrayLike, expected_loss: ArrayLike, objective: ArrayLike, cost_weight: float
-) -> NDArray[np.float64]:
-    """What plans are expected to be charged: the part of the objective that is no loss.
-
-    It is never negative nor above the price, whatever rounding makes of it at tiny cost weights.
-    """
-    prices = np.asarray(price, dtype=float)
-    if cost_weight == 0:
-        return prices
-    charge = (np.asarray(objective) - np.asarray(expected_loss)) / cost_weight
-    return np.asarray(np.clip(charge, 0.0, prices))
 
 
 def _latest(history: History) -> int:

@@ -1,7 +1,12 @@
-"""The next decision of many subjects at once, as a table: what `nocta score` writes."""
+"""The next acquisition of `n` subjects and the numbers behind it.
+
+`nocta score` writes them as a table (`score_histories`); `nocta.planning.explain` puts those of one
+subject into words.
+"""
 
 from __future__ import annotations
 
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
@@ -11,19 +16,57 @@ from nocta.core.catalog import Catalog
 from nocta.core.errors import ConfigError
 from nocta.core.policy import Decision, Observation
 from nocta.planning.algorithm import PlanningPolicy
-from nocta.planning.explain import at_least_zero, expected_charge
+from nocta.planning.limits import DEFAULT_LIMITS, Limits
+from nocta.planning.search import FoundPlans
 from nocta.tables.history_table import HistoryTable
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 
-#: Subjects planned for at once; bounds memory whatever the size of a part.
-CHUNK = 8192
+@dataclass(frozen=True)
+class Scores:
+    """The next acquisition of each of `n` subjects, and why.
+
+    Args:
+        decision: What to acquire next, or to stop.
+        cost: `(n,)` price of that acquisition, fees included.
+        found: The plans that were compared. Losses are shown as at least 0, even if an estimate
+            is below; plans are ranked by the estimates.
+        prices: `(n, r)` list price of those plans, fees included.
+        probabilities: `(n, C)` prediction at the current slot (the first one before any visit).
+    """
+
+    decision: Decision
+    cost: NDArray[np.float64]
+    found: FoundPlans
+    prices: NDArray[np.float64]
+    probabilities: NDArray[np.float32]
+
+
+def score_subjects(policy: PlanningPolicy, observation: Observation) -> Scores:
+    """Plan for every subject. At the last visit nothing is left to acquire."""
+    catalog, now = observation.catalog, observation.time
+    rows = np.arange(len(observation))
+    proba = policy.predict_proba(observation.history)[rows, np.maximum(now, 0)]
+    last = now == catalog.n_times - 1
+    weights = np.full(len(rows), policy.cost_weight, dtype=float)
+    parts = [FoundPlans.nothing(weights[last], catalog.open_slots.shape)]
+    if not last.all():
+        parts.append(policy.best_plans(observation.subset(~last)))
+    order = np.argsort(np.concatenate([rows[last], rows[~last]]))
+    found = FoundPlans.concatenate(parts).take(order)
+    decision = Decision.from_plans(found.plans[:, 0])
+    first = np.zeros_like(found.plans[:, 0])
+    first[rows, np.maximum(decision.time, 0)] = decision.features
+    shown = replace(
+        found, losses=np.maximum(found.losses, 0.0), stopping=np.maximum(found.stopping, 0.0)
+    )
+    return Scores(decision, catalog.cost_of(first), shown, catalog.cost_of(found.plans), proba)
 
 
 class FittedModel(Protocol):
-    """What scoring needs of a model."""
+    """What `score_histories` needs of a model."""
 
     catalog_: Catalog
     classes_: tuple[str, ...]
@@ -33,7 +76,11 @@ class FittedModel(Protocol):
 
 
 def score_histories(
-    model: FittedModel, table: HistoryTable, cost_weight: float, budget: float | None = None
+    model: FittedModel,
+    table: HistoryTable,
+    cost_weight: float,
+    budget: float | None = None,
+    limits: Limits = DEFAULT_LIMITS,
 ) -> pa.Table:
     """The next acquisition of every subject, or to stop, and what is expected of it.
 
@@ -44,103 +91,57 @@ def score_histories(
         table: What has been acquired so far, and the slot each subject is at.
         cost_weight: What one unit of cost is worth in loss (`alpha`).
         budget: What may still be spent on each subject, without limit by default.
+        limits: How many subjects are scored at once.
 
     Returns:
         One row per subject: `subject`; `now`, the current slot (-1 before the first visit);
-        `stop`; `time` and `features` of the next acquisition, and its `cost`; of the plan it
-        begins, `plan_cost`, `expected_charge`, `expected_loss` and `objective`; `expected_gain`,
-        the loss the plan is expected to save against stopping now; the `predicted` class at the
-        current slot and the `probability` of every class.
+        `stop`; `time` and `features` of the next acquisition, and its `cost`; `plan_cost`,
+        `expected_charge`, `expected_loss` and `objective` of the plan that begins with it;
+        `expected_gain`, the loss the plan is expected to save compared with stopping now; the
+        `predicted` class at the current slot and the `probability` of every class.
     """
     import pyarrow as pa
 
     if budget is not None and not budget >= 0:
         raise ConfigError(f"budget is {budget}; use a number of at least 0.")
     policy = model.policy(cost_weight)
-    starts = range(0, len(table), CHUNK)
-    pieces = [
-        _score(policy, model.catalog_, table, np.arange(i, min(i + CHUNK, len(table))), budget)
-        for i in starts
-    ]
-    columns: dict[str, NDArray[Any]] = {
-        name: np.concatenate([piece[name] for piece in pieces]) for name in pieces[0]
-    }
-    features, probability = columns.pop("features"), columns.pop("probability")
-    stop = columns["stop"]
-    proba = pa.FixedSizeListArray.from_arrays(
-        pa.array(probability.reshape(-1)), len(model.classes_)
-    )
+    pieces = []
+    for start in range(0, len(table), limits.scored_subjects):
+        rows = np.arange(start, min(start + limits.scored_subjects, len(table)))
+        observation = Observation(
+            history=table.history.subset(rows),
+            time=table.time[rows],
+            remaining=np.full(len(rows), np.inf if budget is None else budget),
+            catalog=model.catalog_,
+            rows=np.arange(len(rows)),
+        )
+        columns = _columns(score_subjects(policy, observation), model)
+        known = {"subject": pa.array(table.subjects[rows].tolist()), "now": table.time[rows]}
+        pieces.append(pa.table({**known, **columns}))
+    return pa.concat_tables(pieces, promote_options="default").combine_chunks()
+
+
+def _columns(scores: Scores, model: FittedModel) -> dict[str, Any]:
+    """One column per number, named as in the table."""
+    import pyarrow as pa
+
+    found, decision = scores.found, scores.decision
     classes = np.array(model.classes_, dtype=str)
-    return pa.table(
-        {
-            "subject": pa.array(table.subjects.tolist()),
-            "now": pa.array(table.time),
-            "stop": pa.array(stop),
-            "time": pa.array(columns["time"], mask=stop),
-            "features": _name_lists(features, model.catalog_),
-            **{name: pa.array(columns[name]) for name in _NUMBERS},
-            "predicted": pa.array(classes[probability.argmax(axis=1)].tolist()),
-            "probability": proba,
-        }
-    )
-
-
-_NUMBERS = (
-    "cost",
-    "plan_cost",
-    "expected_charge",
-    "expected_loss",
-    "expected_gain",
-    "objective",
-)
-
-
-def _score(
-    policy: PlanningPolicy,
-    catalog: Catalog,
-    table: HistoryTable,
-    rows: NDArray[np.int64],
-    budget: float | None,
-) -> dict[str, NDArray[Any]]:
-    n = len(rows)
-    observation = Observation(
-        history=table.history.subset(rows),
-        time=table.time[rows],
-        remaining=np.full(n, np.inf if budget is None else budget),
-        catalog=catalog,
-        rows=np.arange(n),
-    )
-    proba = policy.predict_proba(observation.history)
-    out: dict[str, NDArray[Any]] = {
-        "probability": proba[np.arange(n), np.maximum(observation.time, 0)],
-        "time": np.full(n, Decision.STOP, dtype=np.int64),
-        "features": np.zeros((n, catalog.n_features), dtype=bool),
-        **{name: np.zeros(n) for name in _NUMBERS},
+    return {
+        "stop": decision.stop,
+        "time": pa.array(decision.time, mask=decision.stop),
+        "features": _name_lists(decision.features, model.catalog_),
+        "cost": scores.cost,
+        "plan_cost": scores.prices[:, 0],
+        "expected_charge": found.charges[:, 0],
+        "expected_loss": found.losses[:, 0],
+        "expected_gain": found.stopping - found.losses[:, 0],
+        "objective": found.scores[:, 0],
+        "predicted": pa.array(classes[scores.probabilities.argmax(axis=1)].tolist()),
+        "probability": pa.FixedSizeListArray.from_arrays(
+            pa.array(scores.probabilities.reshape(-1)), len(classes)
+        ),
     }
-    # At the last visit there is nothing left to decide.
-    open_ = np.flatnonzero(observation.time < catalog.n_times - 1)
-    if open_.size:
-        found = policy.best_plans(observation.subset(open_))
-        plan, loss, objective = found.plans[:, 0], found.losses[:, 0], found.scores[:, 0]
-        decision = Decision.from_plans(plan)
-        first = np.zeros_like(plan)
-        first[np.arange(len(plan)), np.maximum(decision.time, 0)] = decision.features
-        price = catalog.cost_of(plan)
-        weight = float(np.asarray(policy.cost_weight))
-        out["time"][open_], out["features"][open_] = decision.time, decision.features
-        charge, shown = expected_charge(price, loss, objective, weight), at_least_zero(loss)
-        numbers = {
-            "cost": catalog.cost_of(first),
-            "plan_cost": price,
-            "expected_charge": charge,
-            "expected_loss": shown,
-            "expected_gain": at_least_zero(found.stopping) - shown,
-            "objective": shown + weight * charge,
-        }
-        for name, values in numbers.items():
-            out[name][open_] = values
-    out["stop"] = out["time"] == Decision.STOP
-    return out
 
 
 def _name_lists(features: NDArray[np.bool_], catalog: Catalog) -> Any:

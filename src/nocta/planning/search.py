@@ -7,12 +7,12 @@ left of the budget. The empty plan is always a candidate.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, replace
+from typing import Any
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from torch import Tensor
 
 from nocta.core.estimator import NoctEstimator
 from nocta.core.policy import Observation
@@ -33,38 +33,50 @@ class FoundPlans:
 
     Args:
         plans: `(n, r, L, M)` booleans.
-        scores: `(n, r)` estimated NOCT: expected loss-to-go plus weighted cost.
-        losses: `(n, r)` the expected loss-to-go alone.
-        stopping: `(n,)` estimated NOCT of acquiring nothing more.
+        losses: `(n, r)` expected loss-to-go.
+        charges: `(n, r)` expected charge: list price less what is expected to be unavailable.
+        cost_weight: `(n,)` what one unit of cost is worth in loss (`alpha`).
+        stopping: `(n,)` expected loss-to-go of acquiring nothing more.
     """
 
     plans: NDArray[np.bool_]
-    scores: NDArray[np.float64]
     losses: NDArray[np.float64]
+    charges: NDArray[np.float64]
+    cost_weight: NDArray[np.float64]
     stopping: NDArray[np.float64]
+
+    @property
+    def scores(self) -> NDArray[np.float64]:
+        """Estimated NOCT, `(n, r)`: expected loss-to-go plus weighted expected charge."""
+        return np.asarray(self.losses + self.cost_weight[:, None] * self.charges)
 
     def shifted(self, by: NDArray[np.float64]) -> FoundPlans:
         """The same plans with `by`, `(n,)`, added to every loss of a subject."""
-        more = by[:, None]
-        return FoundPlans(self.plans, self.scores + more, self.losses + more, self.stopping + by)
+        return replace(self, losses=self.losses + by[:, None], stopping=self.stopping + by)
 
     def take(self, index: NDArray[np.int64]) -> FoundPlans:
         """The plans of the subjects at these positions."""
-        return FoundPlans(
-            self.plans[index], self.scores[index], self.losses[index], self.stopping[index]
-        )
+        return FoundPlans(*(getattr(self, field.name)[index] for field in fields(self)))
+
+    @classmethod
+    def nothing(cls, cost_weight: NDArray[np.float64], shape: tuple[int, int]) -> FoundPlans:
+        """The empty plan, at no loss, for subjects who have no visit left."""
+        none = np.zeros((len(cost_weight), 1))
+        plans = np.zeros((len(cost_weight), 1, *shape), dtype=bool)
+        return cls(plans, none, none, cost_weight, none[:, 0])
 
     @classmethod
     def concatenate(cls, parts: Sequence[FoundPlans]) -> FoundPlans:
-        """Plans of several batches; where one found fewer, its worst plan is repeated."""
-        most = max(p.scores.shape[1] for p in parts)
-        index = [np.minimum(np.arange(most), p.scores.shape[1] - 1) for p in parts]
-        return cls(
-            np.concatenate([p.plans[:, i] for p, i in zip(parts, index, strict=True)]),
-            np.concatenate([p.scores[:, i] for p, i in zip(parts, index, strict=True)]),
-            np.concatenate([p.losses[:, i] for p, i in zip(parts, index, strict=True)]),
-            np.concatenate([p.stopping for p in parts]),
-        )
+        """Plans of several batches; if one found fewer, its worst plan is repeated."""
+        most = max(p.losses.shape[1] for p in parts)
+
+        def joined(name: str) -> NDArray[Any]:
+            arrays = [getattr(p, name) for p in parts]
+            if arrays[0].ndim > 1:
+                arrays = [a[:, np.minimum(np.arange(most), a.shape[1] - 1)] for a in arrays]
+            return np.concatenate(arrays)
+
+        return cls(*(joined(field.name) for field in fields(cls)))
 
 
 def beam_search(
@@ -105,12 +117,12 @@ def beam_search(
     total, spent = torch.zeros(n, 1), torch.zeros(n, 1, dtype=torch.float64)
     losses = torch.zeros(n, 1)
     chosen = torch.zeros(n, 1, actions.n_times, dtype=torch.long)
+    # What is known to be available is charged in full.
+    charges = actions.charges if observation.available is None else actions.prices
     for k in range(first, actions.n_times):
         subsets = torch.from_numpy(actions.subsets[k])  # (s, M)
         price = torch.from_numpy(actions.prices[k])
-        # What is known to be there is charged in full.
-        known = observation.available is not None
-        charge = torch.from_numpy(actions.prices[k] if known else actions.charges[k]).float()
+        charge = torch.from_numpy(charges[k]).float()
         q, s = parents.shape[1], len(subsets)
         closed = (subsets & ~open_slots[:, k, None]).any(-1)  # (n, s)
         bill = spent[:, :, None] + price  # (n, q, s)
@@ -126,24 +138,18 @@ def beam_search(
         chosen = chosen.gather(1, (keep // s)[..., None].expand(-1, -1, actions.n_times)).clone()
         chosen[:, :, k] = keep % s
         parents = keep
-    return _found(total, losses, chosen, actions, first, n_best)
-
-
-def _found(
-    total: Tensor, losses: Tensor, chosen: Tensor, actions: ActionTable, first: int, n_best: int
-) -> FoundPlans:
     best = total.topk(min(n_best, total.shape[1]), largest=False, sorted=True).indices
-    # Where fewer are feasible, stopping stands in for the rest.
+    # If fewer are feasible, stopping stands in for the rest.
     best = torch.where(total.gather(1, best) < _INFEASIBLE / 2, best, 0)
     picked = chosen.gather(1, best[..., None].expand(-1, -1, actions.n_times)).numpy()
+    times = range(first, actions.n_times)
     plans = np.zeros((*picked.shape, actions.subsets[0].shape[1]), dtype=bool)
-    for k in range(first, actions.n_times):
+    for k in times:
         plans[:, :, k] = actions.subsets[k][picked[:, :, k]]
+    charged = np.sum([charges[k][picked[:, :, k]] for k in times], axis=0)
+    expected = losses.double()
     return FoundPlans(
-        plans,
-        total.gather(1, best).double().numpy(),
-        losses.gather(1, best).double().numpy(),
-        total[:, 0].double().numpy(),
+        plans, expected.gather(1, best).numpy(), charged, cost_weight, expected[:, 0].numpy()
     )
 
 
@@ -205,4 +211,6 @@ def sample_search(
     order = np.argsort(scores, axis=1, kind="stable")[:, :n_best]
     rows = np.arange(len(own))[:, None]
     order = np.where(scores[rows, order] < _INFEASIBLE / 2, order, 0)
-    return FoundPlans(own[rows, order], scores[rows, order], expected[rows, order], scores[:, 0])
+    return FoundPlans(
+        own[rows, order], expected[rows, order], charged[rows, order], cost_weight, expected[:, 0]
+    )

@@ -25,7 +25,8 @@ from nocta.core.metrics import METRICS
 from nocta.core.progress import progress_bar
 from nocta.core.rollout import Rollout
 from nocta.model import persistence
-from nocta.model.nocta import NOCTA, ROLLED_OUT_AT_ONCE, piece_rows
+from nocta.model.nocta import NOCTA, piece_rows
+from nocta.planning.limits import DEFAULT_LIMITS, Limits
 from nocta.runs.files import write_atomically
 from nocta.runs.results import MEASURES, make_row, plain
 from nocta.runs.saved import Judged
@@ -157,20 +158,23 @@ class PointStore:
         return self.folder / f"{_name(setting)}-{i:05d}.npz"
 
 
-def made_from(folder: Path, judged: Judged, availability: Availability) -> dict[str, Any]:
+def made_from(
+    folder: Path, judged: Judged, availability: Availability, limits: Limits = DEFAULT_LIMITS
+) -> dict[str, Any]:
     """What decides the results of an evaluation, besides the operating point.
 
     Args:
         folder: Of the model.
         judged: The subjects.
         availability: What is known of missing values beforehand.
+        limits: How many subjects are rolled out together.
     """
     return {
         "model": persistence.checksum(folder),
         "data": data_fingerprint(judged.cohort),
         "part": judged.part,
         "availability": availability,
-        "piece size": ROLLED_OUT_AT_ONCE,
+        "piece size": limits.rollout_subjects,
     }
 
 
@@ -183,6 +187,7 @@ def judge_points(
     *,
     progress: bool = False,
     say: Callable[[str], None] = lambda _: None,
+    limits: Limits = DEFAULT_LIMITS,
 ) -> Iterator[dict[str, Any]]:
     """One row of results.csv after the other; finished ones come from the store.
 
@@ -194,6 +199,7 @@ def judge_points(
         store: Open; keeps every point and piece as it is finished.
         progress: Show a bar over the subjects of all points.
         say: Receives a sentence on what was kept from before.
+        limits: How many subjects are rolled out together.
     """
     kept = [store.point(setting) for setting in settings]
     n_kept, n = sum(row is not None for row in kept), len(judged.cohort)
@@ -209,7 +215,7 @@ def judge_points(
     ) as bar:
         for setting, row in zip(settings, kept, strict=True):
             if row is None:
-                outcome = _roll_out(model, judged, setting, availability, store, bar)
+                outcome = _roll_out(model, judged, setting, availability, store, bar, limits)
                 row = _row(model, judged, setting, availability, outcome)
                 store.save_point(setting, row)
             yield row
@@ -222,10 +228,11 @@ def _roll_out(
     availability: Availability,
     store: PointStore,
     bar: Any,
+    limits: Limits,
 ) -> Outcome:
     """Piece by piece; of each only what the results need stays in memory."""
     pieces = []
-    for i, rows in enumerate(piece_rows(len(judged.cohort))):
+    for i, rows in enumerate(piece_rows(len(judged.cohort), limits)):
         piece = store.piece(setting, i)
         if piece is None:
             rollout = model.rollout(

@@ -7,6 +7,7 @@ from nocta.core.history import History
 from nocta.core.policy import Observation
 from nocta.core.random_plans import uniform_plans
 from nocta.planning.estimators.amortized_mlp import AmortizedMLPEstimator, _random_plans
+from nocta.planning.limits import Limits
 from nocta.predictors.mlp import MLPPredictor
 from nocta.predictors.training import TrainingConfig
 from nocta.testing import tiny_cohort, tiny_counter_cohort
@@ -57,11 +58,12 @@ def test_shared_plans_score_like_plans_of_ones_own(estimator, cohorts, time):
     torch.testing.assert_close(shared, own)
 
 
-def test_scores_do_not_depend_on_company(estimator, cohorts, monkeypatch):
+def test_scores_do_not_depend_on_company(estimator, cohorts):
     observation, plans = observe(cohorts[1], 1), later_plans(cohorts[1], 1)
     together = estimator.score_plans(observation, plans)
-    monkeypatch.setattr("nocta.planning.estimators.amortized_mlp._UNITS", 7 * len(plans) * 10)
-    torch.testing.assert_close(estimator.score_plans(observation, plans), together)
+    some = AmortizedMLPEstimator.from_state(*estimator.state(), estimator.predictor_)
+    some.set_params(limits=Limits(gain_units=7 * len(plans) * 10))
+    torch.testing.assert_close(some.score_plans(observation, plans), together)
 
 
 def test_pinned_stopping_scores_zero(estimator, cohorts):

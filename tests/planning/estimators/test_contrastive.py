@@ -14,12 +14,12 @@ from nocta.core.history import History
 from nocta.core.policy import Observation
 from nocta.core.random_plans import uniform_plans
 from nocta.model.nocta import NOCTA
-from nocta.planning.estimators import contrastive, counted_votes, retrieval
 from nocta.planning.estimators.contrastive import ContrastiveEstimator
 from nocta.planning.estimators.counted_votes import CountedContrastive, voting_estimator
 from nocta.planning.estimators.retrieval import NeighborBank
 from nocta.planning.estimators.sequential import SequentialEstimator
 from nocta.planning.estimators.targets import LossTargets
+from nocta.planning.limits import Limits
 from nocta.predictors import encoding
 from nocta.predictors.cross_fitted import CrossFittedPredictor
 from nocta.predictors.mlp import MLPPredictor
@@ -104,15 +104,12 @@ def test_prefixes_kept_by_a_beam_go_on_from_where_they_stood(
     fitted: ContrastiveEstimator,
     tiny_parts: Parts,
     walking: CrossFittedPredictor,
-    monkeypatch: pytest.MonkeyPatch,
     units: int,
 ) -> None:
     """Every subject keeps prefixes of its own, not in order, some twice, over three slots."""
-    monkeypatch.setattr(contrastive, "_UNITS", units)
-    monkeypatch.setattr(counted_votes, "UNITS", units)
-    estimator = voting_estimator(
-        fitted.bank, LossTargets(tiny_parts[0], walking.members, walking.fold)
-    )
+    targets = LossTargets(tiny_parts[0], walking.members, walking.fold)
+    limits = Limits(voter_units=units, lookup_units=units)
+    estimator = voting_estimator(fitted.bank, targets, limits=limits)
     observation = observe(tiny_parts[2].subset(np.arange(4)), 0)
     subsets = torch.tensor([[False, False], [True, False], [False, True], [True, True]])
     rng = np.random.default_rng(1)
@@ -184,21 +181,23 @@ def test_the_nearest_neighbour_of_a_training_subject_is_itself(
 
 
 def test_what_is_kept_of_a_bank_is_bounded_in_bytes(
-    tiny_parts: Parts, tiny_predictor: CrossFittedPredictor, monkeypatch: pytest.MonkeyPatch
+    tiny_parts: Parts, tiny_predictor: CrossFittedPredictor
 ) -> None:
     member, observation = tiny_predictor.members[0], observe(tiny_parts[2], 2)
 
-    def fresh_bank() -> NeighborBank:
-        return NeighborBank(tiny_parts[0], "predictor", encoder=member.encoder_, predictor=member)
+    def fresh_bank(limits: Limits) -> NeighborBank:
+        return NeighborBank(
+            tiny_parts[0], "predictor", encoder=member.encoder_, predictor=member, limits=limits
+        )
 
-    free = fresh_bank()
+    free = fresh_bank(Limits())
     expected = free.nearest(observation)
-    monkeypatch.setattr(retrieval, "CACHED_BYTES", 3 * next(iter(free._cache.values())).nbytes)
-    bounded = fresh_bank()
+    most = 3 * next(iter(free._cache.values())).nbytes
+    bounded = fresh_bank(Limits(bank_bytes=most))
     for found, wanted in zip(bounded.nearest(observation), expected, strict=True):
         np.testing.assert_array_equal(found, wanted)
     kept = sum(points.nbytes for points in bounded._cache.values())
-    assert 0 < kept <= retrieval.CACHED_BYTES < sum(p.nbytes for p in free._cache.values())
+    assert 0 < kept <= most < sum(p.nbytes for p in free._cache.values())
     assert kept == bounded._cached_bytes
 
 

@@ -16,9 +16,9 @@ from nocta.core.history import History
 from nocta.core.policy import Observation
 from nocta.core.random_plans import random_requests, uniform_plans
 from nocta.model.nocta import NOCTA
-from nocta.planning.estimators import population_plug_in, slot_shares
 from nocta.planning.estimators.population_plug_in import PopulationPlugIn
 from nocta.planning.estimators.targets import LossTargets
+from nocta.planning.limits import Limits
 from nocta.planning.objective import PlanningLoss
 from nocta.predictors.cross_fitted import CrossFittedPredictor
 from nocta.predictors.summary import SummaryPredictor
@@ -100,19 +100,14 @@ def test_nobodys_own_values_matter(linear: CrossFittedPredictor, tiny_parts: Par
     )
 
 
-def test_forgetting_changes_nothing(
-    linear: CrossFittedPredictor, tiny_parts: Parts, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_forgetting_changes_nothing(linear: CrossFittedPredictor, tiny_parts: Parts) -> None:
     train = tiny_parts[0]
     targets = LossTargets(train, linear.members, linear.fold)
     plans = uniform_plans(30, train.catalog.open_slots, np.random.default_rng(2))
     observation = observation_at(-1, tiny_parts)
     usual = PopulationPlugIn(train, targets).score_plans(observation, plans)
-    monkeypatch.setattr(population_plug_in, "_MOST_REMEMBERED", 3)
-    monkeypatch.setattr(population_plug_in, "UNITS", 1)
-    monkeypatch.setattr(slot_shares, "UNITS", 1)
-    monkeypatch.setattr(slot_shares, "_MOST_HELD", 1)
-    short = PopulationPlugIn(train, targets).score_plans(observation, plans)
+    limits = Limits(remembered_prefixes=3, lookup_units=1, table_units=1)
+    short = PopulationPlugIn(train, targets, limits=limits).score_plans(observation, plans)
     torch.testing.assert_close(short, usual)
 
 

@@ -10,27 +10,24 @@ plain network, is `nocta.planning.estimators.amortized_mlp`.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import asdict
-from typing import Any, NamedTuple, Self
+from typing import NamedTuple, Self
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator
 from torch import Tensor, nn
 from torch.nn import functional as F
 
 from nocta.core.cohort import Cohort
-from nocta.core.errors import NotFittedError
 from nocta.core.policy import Observation
 from nocta.core.random_plans import random_requests
+from nocta.planning.estimators.network import FittedNetwork
 from nocta.planning.estimators.sequential import SequentialEstimator
 from nocta.planning.estimators.targets import LossTargets
 from nocta.planning.objective import PlanningLoss
 from nocta.predictors.encoding import EncodedCohort, InputEncoder
 from nocta.predictors.gru import combine, input_half, state_half
-from nocta.predictors.neural import arrays_under
-from nocta.predictors.training import TrainingConfig, TrainingLog, train
+from nocta.predictors.training import TrainingConfig, train
 
 #: The losses every fit learns to predict; a policy plans with either.
 LOSSES: tuple[PlanningLoss, ...] = ("cross-entropy", "error")
@@ -86,7 +83,7 @@ class PlanState(NamedTuple):
     frame: Tensor  # (n, L, frame): slot and context
 
 
-class AmortizedEstimator(BaseEstimator, SequentialEstimator):  # type: ignore[misc]
+class AmortizedEstimator(FittedNetwork, SequentialEstimator):
     """Predicts the expected loss of any plan, time by time, in one pass.
 
     Choose it when decisions must be quick. One fit serves every cost weight and budget, and
@@ -100,6 +97,8 @@ class AmortizedEstimator(BaseEstimator, SequentialEstimator):  # type: ignore[mi
         loss: Which loss plans are scored by; may be changed after the fit.
         seed: Same seed, same network.
     """
+
+    net_: PlanNet
 
     def __init__(
         self,
@@ -245,31 +244,6 @@ class AmortizedEstimator(BaseEstimator, SequentialEstimator):  # type: ignore[mi
         hidden = combine(from_input, from_state, parent[:, :, None])  # (n, q, s, h)
         loss = net.losses(hidden)[..., LOSSES.index(self.loss)]
         return PlanState(hidden.flatten(1, 2), state.frame), loss
-
-    def _check_fitted(self) -> None:
-        if not hasattr(self, "net_"):
-            raise NotFittedError("This estimator is not fitted yet; call `fit` first.")
-
-    def state(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
-        """Plain configuration and arrays that restore the fitted estimator."""
-        config = {**self.get_params(deep=False), "training": asdict(self.training)}
-        config["fitted"] = {"best_epoch": self.log_.best_epoch}
-        arrays = {f"encoder.{k}": v for k, v in self.encoder_.state().items()}
-        arrays |= {f"net.{k}": v.numpy() for k, v in self.net_.state_dict().items()}
-        return config, arrays
-
-    @classmethod
-    def from_state(cls, config: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Self:
-        """Inverse of `state`."""
-        options = {k: v for k, v in config.items() if k != "fitted"}
-        out = cls(**{**options, "training": TrainingConfig(**options["training"])})
-        out.encoder_ = InputEncoder.from_state(arrays_under(arrays, "encoder."))
-        out.log_ = TrainingLog((), (), config["fitted"]["best_epoch"])
-        out.net_ = out._build()
-        weights = arrays_under(arrays, "net.")
-        out.net_.load_state_dict({k: torch.from_numpy(np.array(v)) for k, v in weights.items()})
-        out.net_.eval()
-        return out
 
 
 def random_plans(open_slots: NDArray[np.bool_]) -> Requests:

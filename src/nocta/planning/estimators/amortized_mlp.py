@@ -9,31 +9,28 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable
-from dataclasses import asdict
 from typing import Any, Self
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator
 from torch import Tensor, nn
 
 from nocta.core.cohort import Cohort
-from nocta.core.errors import NotFittedError
 from nocta.core.estimator import NoctEstimator
 from nocta.core.policy import Observation
 from nocta.core.random_plans import random_requests
+from nocta.planning.estimators.network import FittedNetwork
+from nocta.planning.limits import DEFAULT_LIMITS, Limits
 from nocta.planning.objective import LossReduction, gain, loss_to_go, losses_at_times
-from nocta.predictors.encoding import EncodedCohort, InputEncoder
+from nocta.predictors.encoding import EncodedCohort
 from nocta.predictors.mlp import MLPNet
 from nocta.predictors.neural import NeuralPredictor, Requests, cross_entropy
-from nocta.predictors.training import TrainingConfig, TrainingLog, train
+from nocta.predictors.training import TrainingConfig, train
 
 AMORTIZED_TRAINING = TrainingConfig(
     epochs=400, batch_size=128, learning_rate=1e-3, schedule="one-cycle", patience=40, check_every=5
 )
-#: Hidden units (subject, plan) that are held at once; bounds memory.
-_UNITS = 1 << 23
 
 
 class GainNet(MLPNet):
@@ -63,7 +60,7 @@ class GainNet(MLPNet):
         return self.head(self.after_first(first)).squeeze(-1)  # type: ignore[no-any-return]
 
 
-class AmortizedMLPEstimator(BaseEstimator, NoctEstimator):  # type: ignore[misc]
+class AmortizedMLPEstimator(FittedNetwork, NoctEstimator):
     """Predicts how much loss each plan saves against stopping.
 
     Args:
@@ -75,10 +72,11 @@ class AmortizedMLPEstimator(BaseEstimator, NoctEstimator):  # type: ignore[misc]
         pin_stopping: Score the empty plan as exactly zero; otherwise by its own prediction.
         training: Length and pace.
         seed: Same seed, same network.
+        limits: How many plans are scored at once.
     """
 
     predictor_: NeuralPredictor
-    log_: TrainingLog
+    net_: GainNet
 
     def __init__(
         self,
@@ -90,6 +88,7 @@ class AmortizedMLPEstimator(BaseEstimator, NoctEstimator):  # type: ignore[misc]
         pin_stopping: bool = False,
         training: TrainingConfig = AMORTIZED_TRAINING,
         seed: int = 0,
+        limits: Limits = DEFAULT_LIMITS,
     ) -> None:
         self.hidden = hidden
         self.joint_weight = joint_weight
@@ -99,6 +98,7 @@ class AmortizedMLPEstimator(BaseEstimator, NoctEstimator):  # type: ignore[misc]
         self.pin_stopping = pin_stopping
         self.training = training
         self.seed = seed
+        self.limits = limits
 
     def fit(
         self,
@@ -192,14 +192,13 @@ class AmortizedMLPEstimator(BaseEstimator, NoctEstimator):  # type: ignore[misc]
     @torch.no_grad()
     def score_plans(self, observation: Observation, plans: NDArray[np.bool_]) -> Tensor:
         """Expected loss-to-go of every plan less that of stopping, `(n, p)`; lower is better."""
-        if not hasattr(self, "net_"):
-            raise NotFittedError("This estimator is not fitted yet; call `fit` first.")
+        self._check_fitted()
         steps = torch.from_numpy(np.ascontiguousarray(plans))
         inputs = self.encoder_.encode(observation.history)
         subject = self.net_.subject_part(inputs, torch.from_numpy(observation.time))
         parts = self.net_.plan_part(steps)
         parts = parts if steps.ndim == 4 else parts.expand(len(subject), *parts.shape)
-        size = max(1, _UNITS // (parts.shape[1] * self.hidden))
+        size = max(1, self.limits.gain_units // (parts.shape[1] * self.hidden))
         starts = range(0, len(subject), size)
         gains = torch.cat(
             [self.net_.gains(subject[i : i + size, None] + parts[i : i + size]) for i in starts]
@@ -208,35 +207,16 @@ class AmortizedMLPEstimator(BaseEstimator, NoctEstimator):  # type: ignore[misc]
             gains = torch.where(steps.flatten(-2).any(dim=-1), gains, 0.0)
         return -gains
 
-    def state(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
-        """Plain configuration and arrays; `predictor_` has its own state."""
-        config = {**self.get_params(deep=False), "training": asdict(self.training)}
-        config["fitted"] = {"best_epoch": self.log_.best_epoch}
-        arrays = {f"encoder.{k}": v for k, v in self.encoder_.state().items()}
-        arrays |= {f"net.{k}": v.numpy() for k, v in self.net_.state_dict().items()}
-        return config, arrays
-
     @classmethod
-    def from_state(
+    def from_state(  # type: ignore[override]
         cls,
         config: dict[str, Any],
         arrays: dict[str, NDArray[Any]],
         predictor: NeuralPredictor,
     ) -> Self:
-        """Inverse of `state`, with the restored `predictor_`."""
-        options = {k: v for k, v in config.items() if k != "fitted"}
-        out = cls(**{**options, "training": TrainingConfig(**options["training"])})
-        parts: dict[str, dict[str, NDArray[Any]]] = {"encoder": {}, "net": {}}
-        for key, array in arrays.items():
-            head, _, tail = key.partition(".")
-            parts[head][tail] = array
-        out.encoder_ = InputEncoder.from_state(parts["encoder"])
+        """Inverse of `state`, with the restored `predictor_`, which has its own state."""
+        out = super().from_state(config, arrays)
         out.predictor_ = predictor
-        out.log_ = TrainingLog((), (), config["fitted"]["best_epoch"])
-        out.net_ = out._build()
-        weights = {k: torch.from_numpy(np.array(v)) for k, v in parts["net"].items()}
-        out.net_.load_state_dict(weights)
-        out.net_.eval()
         return out
 
 

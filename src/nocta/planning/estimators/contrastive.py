@@ -22,12 +22,10 @@ from nocta.planning.estimators.plug_in import grows_trees, shared_plan_losses
 from nocta.planning.estimators.retrieval import NeighborBank, Neighbors, rows_by_mask
 from nocta.planning.estimators.sequential import SequentialEstimator
 from nocta.planning.estimators.targets import LossTargets
+from nocta.planning.limits import DEFAULT_LIMITS, Limits
 from nocta.planning.objective import LossReduction, PlanningLoss
 from nocta.predictors.plan_tree import PlanTree
 from nocta.predictors.walking import WalkingNet
-
-#: Numbers held at once for one slot of voters' states; bounds memory.
-_UNITS = 1 << 24
 
 
 class VotingState(NamedTuple):
@@ -52,6 +50,7 @@ class ContrastiveEstimator(SequentialEstimator):
         targets: Losses of the same training subjects under any request.
         loss: Which loss plans are scored by; may be changed at any time.
         reduction: Sum of the loss over later times (equation 1), or mean over labelled ones.
+        limits: How much of the voters' states is held at once.
     """
 
     def __init__(
@@ -60,11 +59,13 @@ class ContrastiveEstimator(SequentialEstimator):
         targets: LossTargets,
         loss: PlanningLoss = "cross-entropy",
         reduction: LossReduction = "sum",
+        limits: Limits = DEFAULT_LIMITS,
     ) -> None:
         self.bank = bank
         self.targets = targets
         self.loss: PlanningLoss = loss
         self.reduction: LossReduction = reduction
+        self.limits = limits
 
     # -- plans shared by all subjects, any predictor ------------------------------
 
@@ -116,7 +117,7 @@ class ContrastiveEstimator(SequentialEstimator):
             voters, chosen = subjects.reshape(-1)[rows], parents[rows // k]
             known = state.hidden[fold]
             known = known.gather(1, chosen[..., None].expand(-1, -1, known.shape[2]))
-            some = max(1, _UNITS // (q * s * known.shape[2]))
+            some = max(1, self.limits.voter_units // (q * s * known.shape[2]))
             parts = [
                 self._continue(fold, *part, subsets, time)
                 for part in zip(torch.split(voters, some), torch.split(known, some), strict=True)

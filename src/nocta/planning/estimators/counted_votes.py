@@ -16,8 +16,9 @@ from torch import Tensor
 from nocta.core.policy import Observation
 from nocta.planning.estimators.contrastive import ContrastiveEstimator
 from nocta.planning.estimators.retrieval import NeighborBank, Neighbors
-from nocta.planning.estimators.slot_shares import UNITS, AskedFor, ShareTables, can_be_counted
+from nocta.planning.estimators.slot_shares import AskedFor, ShareTables, can_be_counted
 from nocta.planning.estimators.targets import LossTargets
+from nocta.planning.limits import DEFAULT_LIMITS, Limits
 from nocta.planning.objective import LossReduction, PlanningLoss
 
 
@@ -41,9 +42,10 @@ class CountedContrastive(ContrastiveEstimator):
         loss: PlanningLoss = "cross-entropy",
         reduction: LossReduction = "sum",
         tables: ShareTables | None = None,
+        limits: Limits = DEFAULT_LIMITS,
     ) -> None:
-        super().__init__(bank, targets, loss, reduction)
-        self.tables = tables or ShareTables(targets)
+        super().__init__(bank, targets, loss, reduction, limits)
+        self.tables = tables or ShareTables(targets, limits)
 
     def start(self, observation: Observation) -> CountedState:  # type: ignore[override]
         self._require_sum()
@@ -59,7 +61,7 @@ class CountedContrastive(ContrastiveEstimator):
         row = torch.arange(n).repeat_interleave(q)  # whose voters a prefix asks
         who = self.tables.at(time).position[subjects]
         k, n_classes = who.shape[1], self.targets.predictors[0].n_classes_
-        some = max(1, UNITS // (max(s, subsets.shape[1]) * k * n_classes))
+        some = max(1, self.limits.lookup_units // (max(s, subsets.shape[1]) * k * n_classes))
         votes = [
             self._votes(time, masks[i : i + some], who[rows], weight[rows], subsets)
             for i in range(0, n * q, some)
@@ -87,13 +89,14 @@ def voting_estimator(
     loss: PlanningLoss = "cross-entropy",
     reduction: LossReduction = "sum",
     tables: ShareTables | None = None,
+    limits: Limits = DEFAULT_LIMITS,
 ) -> ContrastiveEstimator:
     """The one whose plans grow fastest with these predictors; arguments as of the estimators.
 
     Tables of other targets, as of another bank, are of no use and left aside.
     """
     if not can_be_counted(targets):
-        return ContrastiveEstimator(bank, targets, loss, reduction)
+        return ContrastiveEstimator(bank, targets, loss, reduction, limits)
     if tables is not None and tables.targets is not targets:
         tables = None
-    return CountedContrastive(bank, targets, loss, reduction, tables)
+    return CountedContrastive(bank, targets, loss, reduction, tables, limits)

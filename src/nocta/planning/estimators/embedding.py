@@ -8,17 +8,15 @@ future-candidate distributions are.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict
-from typing import Any, Literal, Self
+from typing import Literal, Self
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator
 from torch import Tensor, nn
 
 from nocta.core.cohort import Cohort
-from nocta.core.errors import ConfigError, NotFittedError
+from nocta.core.errors import ConfigError
 from nocta.core.history import History
 from nocta.core.random_plans import random_requests, uniform_plans
 from nocta.planning.estimators.future_distribution import (
@@ -27,20 +25,21 @@ from nocta.planning.estimators.future_distribution import (
     future_distribution,
     similarity,
 )
+from nocta.planning.estimators.network import FittedNetwork
 from nocta.planning.estimators.plug_in import plan_losses
 from nocta.planning.estimators.targets import LossTargets
 from nocta.planning.objective import LossReduction, plug_in_noct
 from nocta.predictors.encoding import EncodedCohort, InputEncoder
 from nocta.predictors.mlp import MLPNet
 from nocta.predictors.recurrent import RecurrentNet
-from nocta.predictors.training import TrainingConfig, TrainingLog, train
+from nocta.predictors.training import TrainingConfig, train
 
 EMBEDDING_TRAINING = TrainingConfig(
     epochs=40, batch_size=64, learning_rate=1e-3, schedule="constant", patience=10, check_every=1
 )
 
 
-class Embedding(BaseEstimator):  # type: ignore[misc]
+class Embedding(FittedNetwork):
     """Maps what is known about a subject to a point (`g_phi`).
 
     The similarity of two subjects is averaged over the cost weights given to `fit`: one, as in
@@ -131,7 +130,7 @@ class Embedding(BaseEstimator):  # type: ignore[misc]
             def validation_loss() -> float:
                 return float(np.mean([float(self._pair_loss(*group)) for group in held_out]))
 
-            self.log_: TrainingLog = train(
+            self.log_ = train(
                 self.net_,
                 len(train_cohort),
                 batch_loss,
@@ -181,43 +180,15 @@ class Embedding(BaseEstimator):  # type: ignore[misc]
             inputs: `(n, L, width)` from `encoder_`; nothing may be known after `time`.
             time: The current slot, from -1 to `L - 2`.
         """
-        if not hasattr(self, "net_"):
-            raise NotFittedError("This embedding is not fitted yet; call `fit` first.")
+        self._check_fitted()
         if isinstance(self.net_, MLPNet):
             return self.net_.at(inputs, time + 1)
         return self._points(inputs, time)
 
     def embed_history(self, history: History, time: int) -> Tensor:
         """Points of subjects with this history at slot `time`, `(n, n_dimensions)`."""
-        if not hasattr(self, "encoder_"):
-            raise NotFittedError("This embedding is not fitted yet; call `fit` first.")
+        self._check_fitted()
         return self.embed(self.encoder_.encode(history.up_to(time)), time)
-
-    def state(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
-        """Plain configuration and arrays that restore the fitted embedding."""
-        config = {**self.get_params(deep=False), "training": asdict(self.training)}
-        config["fitted"] = {"best_epoch": self.log_.best_epoch}
-        arrays = {f"encoder.{k}": v for k, v in self.encoder_.state().items()}
-        arrays |= {f"net.{k}": v.numpy() for k, v in self.net_.state_dict().items()}
-        return config, arrays
-
-    @classmethod
-    def from_state(cls, config: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Self:
-        """Inverse of `state`."""
-        options = {k: v for k, v in config.items() if k != "fitted"}
-        out = cls(**{**options, "training": TrainingConfig(**options["training"])})
-        parts: dict[str, dict[str, NDArray[Any]]] = {"encoder": {}, "net": {}}
-        for key, array in arrays.items():
-            head, _, tail = key.partition(".")
-            parts[head][tail] = array
-        out.encoder_ = InputEncoder.from_state(parts["encoder"])
-        out.log_ = TrainingLog((), (), config["fitted"]["best_epoch"])
-        out.net_ = out._build()
-        out.net_.load_state_dict(
-            {k: torch.from_numpy(np.array(v)) for k, v in parts["net"].items()}
-        )
-        out.net_.eval()
-        return out
 
 
 class _Pairs:

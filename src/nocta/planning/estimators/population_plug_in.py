@@ -20,12 +20,10 @@ from nocta.core.cohort import Cohort
 from nocta.core.errors import ConfigError
 from nocta.core.policy import Observation
 from nocta.planning.estimators.sequential import SequentialEstimator
-from nocta.planning.estimators.slot_shares import UNITS, AskedFor, ShareTables, can_be_counted
+from nocta.planning.estimators.slot_shares import AskedFor, ShareTables, can_be_counted
 from nocta.planning.estimators.targets import LossTargets
+from nocta.planning.limits import DEFAULT_LIMITS, Limits
 from nocta.planning.objective import PlanningLoss
-
-#: Beginnings of plans whose averages are remembered, at most.
-_MOST_REMEMBERED = 200_000
 
 
 class PopulationPlugIn(SequentialEstimator):
@@ -35,7 +33,8 @@ class PopulationPlugIn(SequentialEstimator):
         train: The subjects; kept with a saved model, which could not go on counting otherwise.
         targets: Their losses, by predictors to whose outputs features add.
         loss: Which loss plans are scored by; may be changed at any time.
-        tables: Of the same targets, where another estimator has them.
+        tables: Tables of the same targets, if another estimator has them.
+        limits: How many prefixes are remembered, and how much is held at once.
     """
 
     def __init__(
@@ -44,6 +43,7 @@ class PopulationPlugIn(SequentialEstimator):
         targets: LossTargets,
         loss: PlanningLoss = "cross-entropy",
         tables: ShareTables | None = None,
+        limits: Limits = DEFAULT_LIMITS,
     ) -> None:
         if not can_be_counted(targets):
             raise ConfigError("Counting over the population needs predictors that are additive.")
@@ -51,7 +51,8 @@ class PopulationPlugIn(SequentialEstimator):
         self.targets = targets
         self.loss: PlanningLoss = loss
         self._known: dict[bytes, Tensor] = {}
-        self.tables = tables or ShareTables(targets)
+        self.tables = tables or ShareTables(targets, limits)
+        self.limits = limits
 
     def __getstate__(self) -> dict[str, Any]:
         return {**vars(self), "_known": {}}  # what is remembered stays behind
@@ -68,11 +69,12 @@ class PopulationPlugIn(SequentialEstimator):
         head += np.packbits(offered).tobytes()
         codes = np.packbits(flat.reshape(len(flat), -1), axis=1)
         keys = [head + code.tobytes() for code in codes]
-        if len(self._known) > _MOST_REMEMBERED:
+        if len(self._known) > self.limits.remembered_prefixes:
             self._known.clear()
         new = {key: i for i, key in enumerate(keys) if key not in self._known}
         rows = np.fromiter(new.values(), dtype=np.int64)
-        some = max(1, UNITS // (max(len(offered), 2 * offered.shape[1]) * len(self.targets.fold)))
+        size = max(len(offered), 2 * offered.shape[1]) * len(self.targets.fold)
+        some = max(1, self.limits.lookup_units // size)
         means = [
             self._means(flat[rows[i : i + some]], time, subsets) for i in range(0, len(rows), some)
         ]

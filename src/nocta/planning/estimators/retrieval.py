@@ -16,6 +16,7 @@ from nocta.core.errors import ConfigError
 from nocta.core.policy import Observation
 from nocta.planning.estimators.bank import Index, nearest_points
 from nocta.planning.estimators.embedding import Embedding
+from nocta.planning.limits import DEFAULT_LIMITS, Limits
 from nocta.predictors.encoding import EncodedCohort, InputEncoder
 from nocta.predictors.gru import combine, state_half
 from nocta.predictors.mlp import MLPNet
@@ -24,8 +25,6 @@ from nocta.predictors.recurrent import RecurrentNet
 
 Metric = Literal["embedding", "predictor", "values"]
 Kernel = Literal["uniform", "gaussian"]
-#: Bytes of what the bank looks like under masks that are kept.
-CACHED_BYTES = 256 << 20
 
 
 class Neighbors(NamedTuple):
@@ -58,6 +57,7 @@ class NeighborBank:
         kernel: Equal votes, or votes that fade with distance.
         stands_for: `(n_bank,)` weight of each subject's vote, where they were not drawn evenly.
         index: How the nearest are found, see `nocta.planning.estimators.bank`.
+        limits: How much of the bank under recent masks is kept.
     """
 
     def __init__(
@@ -74,6 +74,7 @@ class NeighborBank:
         kernel: Kernel = "uniform",
         stands_for: NDArray[np.float32] | None = None,
         index: Index = "torch",
+        limits: Limits = DEFAULT_LIMITS,
     ) -> None:
         if metric not in ("embedding", "predictor", "values"):
             raise ConfigError(f"metric is '{metric}'; use 'embedding', 'predictor' or 'values'.")
@@ -88,7 +89,7 @@ class NeighborBank:
         self.n_neighbors, self.radius = n_neighbors, radius
         self.encoder, self.embedding, self.predictor = encoder, embedding, predictor
         self.rows = even_rows(len(train), len(train) if size is None else size)
-        self.stands_for, self.index = stands_for, index
+        self.stands_for, self.index, self.limits = stands_for, index, limits
         self.data = EncodedCohort(encoder, train.subset(self.rows), held=True)
         self._cache: OrderedDict[bytes, Tensor] = OrderedDict()
         self._cached_bytes = 0
@@ -186,7 +187,7 @@ class NeighborBank:
             return self._cache[key]
         found = self._cache[key] = compute()
         self._cached_bytes += found.nbytes
-        while self._cached_bytes > CACHED_BYTES:
+        while self._cached_bytes > self.limits.bank_bytes:
             self._cached_bytes -= self._cache.popitem(last=False)[1].nbytes
         return found
 

@@ -16,13 +16,9 @@ from torch.nn import functional as F
 
 from nocta.core.policy import Observation
 from nocta.planning.estimators.targets import LossTargets
+from nocta.planning.limits import DEFAULT_LIMITS, Limits
 from nocta.planning.objective import PlanningLoss
 from nocta.predictors.walking import AdditiveNet, next_shares
-
-#: Numbers of a slot's table that are remembered, about.
-_MOST_HELD = 1 << 24
-#: Numbers held at once while beginnings are looked at; bounds memory.
-UNITS = 1 << 22
 
 
 class AskedFor(NamedTuple):
@@ -56,14 +52,14 @@ class ShareTables:
         targets: Holds the subjects and their predictors.
     """
 
-    def __init__(self, targets: LossTargets) -> None:
-        self.targets = targets
+    def __init__(self, targets: LossTargets, limits: Limits = DEFAULT_LIMITS) -> None:
+        self.targets, self.limits = targets, limits
         self._slots: dict[int, SlotShares] = {}
 
     def at(self, time: int) -> SlotShares:
         """Of one slot."""
         if time not in self._slots:
-            self._slots[time] = SlotShares(self.targets, time)
+            self._slots[time] = SlotShares(self.targets, time, self.limits)
         return self._slots[time]
 
     def __getstate__(self) -> dict[str, Any]:
@@ -80,8 +76,8 @@ class SlotShares:
         time: The slot.
     """
 
-    def __init__(self, targets: LossTargets, time: int) -> None:
-        self.targets, self.time = targets, time
+    def __init__(self, targets: LossTargets, time: int, limits: Limits = DEFAULT_LIMITS) -> None:
+        self.targets, self.time, self.limits = targets, time, limits
         folds = torch.from_numpy(targets.fold)
         folds = torch.where(targets.labelled[:, time], folds, -1)
         self.members = [torch.nonzero(folds == f)[:, 0] for f in range(len(targets.predictors))]
@@ -145,7 +141,7 @@ class SlotShares:
         """Where in the table each feature's pattern is, `(p, M)`."""
         keys = [[(m, column.tobytes()) for m, column in enumerate(mask.T.copy())] for mask in masks]
         wanted = {key for row in keys for key in row}
-        if self.table.numel() > _MOST_HELD or (self.place and not self.table.numel()):
+        if self.table.numel() > self.limits.table_units or (self.place and not self.table.numel()):
             self.place, self.table = {}, torch.zeros(0)
         self._learn(sorted(wanted - self.place.keys()))
         return torch.tensor([[self.place[key] for key in row] for row in keys])
@@ -162,7 +158,8 @@ class SlotShares:
         for feature, patterns in enumerate(waiting):
             for i, pattern in enumerate(patterns):
                 masks[i, :, feature] = np.frombuffer(pattern, dtype=bool)
-        some = max(1, UNITS // (max(self.time, 1) * len(waiting) * max(len(self.truth[0]), 1)))
+        size = max(self.time, 1) * len(waiting) * max(len(self.truth[0]), 1)
+        some = max(1, self.limits.lookup_units // size)
         pieces = [self._shares(masks[i : i + some]) for i in range(0, len(masks), some)]
         added = torch.cat(pieces)  # (p, 2, v, M, C)
         rows = []
