@@ -141,7 +141,7 @@ class Spendthrift(FixedPlanPolicy):
 
 
 def test_a_policy_that_ignores_its_budget_fails(cohort):
-    with pytest.raises(BudgetTooSmall, match=r"where .* is left"):
+    with pytest.raises(BudgetTooSmall, match=r"but only .* is left"):
         check_policy(everything(cohort, Spendthrift), cohort)
 
 

@@ -69,7 +69,7 @@ def test_fractions_must_make_sense(cohort: Cohort, fractions: tuple[float, ...])
 
 def test_too_few_subjects_cannot_be_split(cohort: Cohort) -> None:
     with pytest.raises(
-        DataError, match=r"2 subjects cannot be cut into 3 parts\. Each part needs one"
+        DataError, match=r"2 subjects cannot be split into 3 parts\. Each part needs at least one"
     ):
         cohort.subset([0, 1]).split()
 

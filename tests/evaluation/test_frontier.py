@@ -14,9 +14,6 @@ from nocta.core.rollout import rollout
 from nocta.evaluation import (
     Frontier,
     area,
-    common_range,
-    compare_areas,
-    mean_quality,
     paired_difference,
     upper_envelope,
 )
@@ -91,11 +88,6 @@ def test_area_refuses_a_range_that_runs_backwards():
         area([(0, 1.0)], 2, 1)
 
 
-def test_mean_quality_is_nan_where_nothing_is_defined():
-    assert math.isnan(mean_quality([1.0, 2.0], [np.nan, np.nan], 1, 2))
-    assert mean_quality([1.0, 2.0], [0.0, 1.0], 1, 2) == pytest.approx(0.5)
-
-
 @given(point_lists, st.floats(0, 4), st.floats(5, 9))
 def test_area_of_the_envelope_is_never_smaller(points, low, high):
     points = [(0.0, 0.0), *points]
@@ -110,13 +102,6 @@ def test_quality_at_a_cost_is_interpolated():
     assert frontier.at([0.5], start=(0.0, 0.0)).tolist() == [0.0]
 
 
-def test_common_range_is_what_all_methods_cover():
-    a, b = Frontier([1.0, 5.0], [0, 1], label="a"), Frontier([2.0, 9.0], [0, 1], label="b")
-    assert common_range([a, b]) == (2.0, 5.0)
-    with pytest.raises(ConfigError, match=r"a 1\.\.5, c 6\.\.7"):
-        common_range([a, Frontier([6.0, 7.0], [0, 1], label="c")])
-
-
 def test_paired_difference_has_the_standard_error_of_the_mean():
     found = paired_difference([3.0, 5.0, 4.0, np.nan], [1.0, 1.0, 4.0, 2.0])
     gaps = np.array([2.0, 4.0, 0.0])
@@ -126,17 +111,6 @@ def test_paired_difference_has_the_standard_error_of_the_mean():
     assert math.isnan(paired_difference([1.0], [0.0]).standard_error)
     with pytest.raises(ConfigError, match="same seeds"):
         paired_difference([1.0], [1.0, 2.0])
-
-
-def test_areas_are_compared_seed_by_seed():
-    better = [Frontier([1.0, 3.0], [0.6, 0.9]), Frontier([1.0, 3.0], [0.5, 0.9])]
-    worse = [Frontier([2.0, 4.0], [0.5, 0.9]), Frontier([2.0, 4.0], [0.6, 0.8])]
-    found = compare_areas(better, worse)
-    assert found.mean == pytest.approx(np.mean([0.825 - 0.6, 0.8 - 0.65]))
-    assert found.wins == 2
-    from_nothing = compare_areas(better, worse, starts=[(0.0, 0.3)] * 2)
-    assert from_nothing.wins == 2
-    assert from_nothing.mean != found.mean
 
 
 def test_frontier_of_rollouts_reads_cost_and_metric():

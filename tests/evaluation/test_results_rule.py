@@ -103,7 +103,7 @@ def test_pending_results_count_as_paid_whether_they_exist_or_not(cohort: Cohort)
     env = Environment(cohort, budget=4.0)
     seen = go(env, 1, BLOOD)
     assert (seen.remaining == 4.0 - 1.5).all()
-    with pytest.raises(BudgetTooSmall, match=r"costs 3 where 2\.5 is left"):
+    with pytest.raises(BudgetTooSmall, match=r"costs 3, but only 2\.5 is left"):
         go(env, 1, SCAN)
     seen = go(env, 1, NOTHING)
     assert np.array_equal(seen.remaining, np.where(cohort.recorded[:, 1, 0], 2.5, 4.0))

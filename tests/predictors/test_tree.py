@@ -8,7 +8,7 @@ import torch
 
 from nocta.core.history import History
 from nocta.core.random_plans import uniform_plans
-from nocta.planning.estimators.plug_in import grows_trees, plan_losses, shared_plan_losses
+from nocta.planning.estimators.plug_in import grows_trees, plan_losses, tree_losses
 from nocta.planning.estimators.targets import LossTargets
 from nocta.predictors.encoding import EncodedCohort
 from nocta.predictors.mlp import MLPPredictor
@@ -78,9 +78,7 @@ def test_losses_along_the_tree_equal_those_of_plans_alone(
     index, asked = np.arange(len(COHORT)), COHORT.catalog.open_slots.copy()
     asked[TIME + 1 :] = False
     tree = PlanTree.of(plans, TIME)
-    arguments = (targets, index, asked, plans, TIME)
-    found = shared_plan_losses(*arguments, kind, reduction, tree)
-    alone = plan_losses(*arguments, reduction)[..., targets.kinds.index(kind)]
+    found = tree_losses(targets, index, asked, tree, TIME, kind, reduction)
+    alone = plan_losses(targets, index, asked, plans, TIME, reduction)
+    alone = alone[..., targets.kinds.index(kind)]
     torch.testing.assert_close(found, alone, atol=1e-5, rtol=1e-5)
-    without = shared_plan_losses(*arguments, kind, reduction)
-    torch.testing.assert_close(without, alone)

@@ -1,8 +1,8 @@
 """What can be acquired, when, and what it costs.
 
-A `Catalog` is the price list of one study: features (each one or more columns of
-the table), their costs per visit, the fees shared by a group of features or by a
-visit, and the context that comes free. All costs of the project are computed here.
+A `Catalog` is the price list of one study: features (each with one or more columns of the table),
+their cost at each visit, the fees shared by a group of features or by a visit, and the free
+context. The project computes all costs here.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ class Feature:
     """One thing that can be acquired: a test, a scan, a question, a sensor reading.
 
     Args:
-        name: How the feature is called in plans and reports.
+        name: Name of the feature in plans and reports.
         columns: The table columns it reveals; a scan may reveal several at once.
-        cost: What one acquisition costs, or one cost per visit slot (`c^m`, `c^{m,t}`).
-        group: Features of one group share a fee per visit, as a blood draw does.
-        at: The visit slots at which it can be acquired; `None` means at every one.
+        cost: Cost of one acquisition, or one cost per visit slot (`c^m`, `c^{m,t}`).
+        group: Features of one group share a fee per visit, for example a blood draw.
+        at: The visit slots at which it can be acquired; `None` means all of them.
     """
 
     name: str
@@ -45,8 +45,8 @@ class Catalog:
         features: What can be acquired, in a fixed order (the feature axis, length `M`).
         n_times: Number of visit slots (`L`).
         context: Names of the free columns known from the start.
-        group_fees: Fee charged once per visit when anything of the group is acquired.
-        visit_fee: Fee charged once per visit at which anything is acquired.
+        group_fees: Fee charged once per visit if any feature of the group is acquired.
+        visit_fee: Fee charged once per visit if any feature is acquired.
         currency: Unit in which costs are shown, for example `"$"`.
 
     Example:
@@ -84,7 +84,7 @@ class Catalog:
         names = [f.name for f in self.features]
         columns = [c for f in self.features for c in f.columns]
         if not names:
-            found.append("The catalog has no feature: there is nothing to acquire.")
+            found.append("The catalog has no feature; add at least one.")
         found += [
             f"Feature '{n}' is listed twice."
             for n in sorted({n for n in names if names.count(n) > 1})
@@ -133,7 +133,7 @@ class Catalog:
 
     @property
     def n_features(self) -> int:
-        """Number of things that can be acquired at a visit (`M`)."""
+        """Number of features that can be acquired at a visit (`M`)."""
         return len(self.features)
 
     @cached_property
@@ -147,7 +147,7 @@ class Catalog:
 
     @cached_property
     def owner(self) -> NDArray[np.int64]:
-        """For every column the index of the feature that reveals it, `(D,)`."""
+        """Index of the feature that reveals each column, `(D,)`."""
         return np.array([m for m, f in enumerate(self.features) for _ in f.columns], dtype=np.int64)
 
     def feature_index(self, name: str) -> int:
@@ -177,7 +177,7 @@ class Catalog:
 
     @cached_property
     def group_members(self) -> NDArray[np.bool_]:
-        """Which features share which paid group, `(n_groups, n_features)`."""
+        """Which features belong to each group with a fee, `(n_groups, n_features)`."""
         rows = [[f.group == g for f in self.features] for g in self.group_fees]
         return np.array(rows, dtype=bool).reshape(len(self.group_fees), self.n_features)
 
@@ -201,11 +201,11 @@ class Catalog:
 
     @cached_property
     def cost_of_everything(self) -> float:
-        """What it costs to acquire everything that is open."""
+        """Price of acquiring every open slot."""
         return float(self.cost_of(self.open_slots))
 
     def expand(self, mask: NDArray[np.bool_]) -> NDArray[np.bool_]:
-        """From features to the columns they reveal: `(..., M)` to `(..., D)`."""
+        """Mask of features to mask of the columns they reveal: `(..., M)` to `(..., D)`."""
         return np.asarray(mask[..., self.owner])
 
     # -- round trip -----------------------------------------------------------------

@@ -17,7 +17,7 @@ from nocta.core.split import split_subjects
 
 
 def even_rows(n: int, most: int) -> NDArray[np.int64]:
-    """Positions of at most `most` of `n` subjects, evenly from first to last."""
+    """At most `most` of `n` positions, evenly spaced from first to last."""
     return np.linspace(0, n - 1, min(most, n)).round().astype(np.int64)
 
 
@@ -26,21 +26,21 @@ class Cohort:
     """Longitudinal records of `n` subjects over `L` visit slots (the paper's data set `D`).
 
     Args:
-        values: `(n, L, D)` float32, NaN where nothing was recorded.
-        labels: `(n, L)` class indices, -1 where there is no label.
+        values: `(n, L, D)` float32, NaN if nothing was recorded.
+        labels: `(n, L)` class indices, -1 if there is no label.
         visits: `(n, L)` booleans, whether the visit took place.
         context: `(n, P)` float32, free and known from the start (NaN allowed).
         subjects: `(n,)` identifiers.
         catalog: What can be acquired and what it costs.
         classes: Class names; the position is the class index.
-        groups: `(n,)` identifiers of what must not be split apart (two knees of one
+        groups: `(n,)` identifiers of subjects that must stay in one part (two knees of one
             patient); each subject is its own group by default.
-        name: How the data set is called in results.
-        slot_times: Real time of every slot, for axes; slot numbers by default.
-        time_unit: What `slot_times` are in, for axis labels.
-        fixed_split: `(n,)` part each subject was assigned to, where the data set has one.
-        schema: How the table was read, as plain data, so that later histories can be; `None`
-            where there was no table (`nocta.tables.schema.Schema.of` then gives a plain one).
+        name: Name of the data set in results.
+        slot_times: Real time of each slot, for axes; slot numbers by default.
+        time_unit: Unit of `slot_times`, for axis labels.
+        fixed_split: `(n,)` part of each subject, if the data set defines a split.
+        schema: How the table was read, as plain data, so that later histories are read the same
+            way; `None` if there was no table (`nocta.tables.schema.Schema.of` then builds one).
 
     Example:
         >>> from nocta.testing import tiny_cohort
@@ -84,7 +84,9 @@ class Cohort:
                 f"{self.catalog.n_times} and {len(self.catalog.columns)}."
             )
         if np.isinf(self.values).any() or np.isinf(self.context).any():
-            raise DataError("Cohort values are infinite somewhere; use NaN for missing values.")
+            raise DataError(
+                "Cohort values or context contain infinity; use NaN for missing values."
+            )
         if self.labels.size and not -1 <= self.labels.min() <= self.labels.max() < self.n_classes:
             raise DataError(f"Cohort labels must be -1 or an index into {self.classes}.")
 
@@ -107,7 +109,7 @@ class Cohort:
 
     @cached_property
     def recorded(self) -> NDArray[np.bool_]:
-        """Whether acquiring a slot would reveal anything, `(n, L, M)`."""
+        """Whether acquiring a slot would reveal a value, `(n, L, M)`."""
         seen = ~np.isnan(self.values)
         starts = np.searchsorted(self.catalog.owner, np.arange(self.catalog.n_features))
         any_column = np.logical_or.reduceat(seen, starts, axis=2)
@@ -115,7 +117,7 @@ class Cohort:
 
     @property
     def labelled(self) -> NDArray[np.bool_]:
-        """Which predictions can be judged, `(n, L)`."""
+        """Which (subject, time) pairs have a label, `(n, L)`."""
         return np.asarray(self.labels >= 0)
 
     def subset(self, index: NDArray[Any] | Sequence[int] | slice) -> Cohort:
@@ -133,15 +135,15 @@ class Cohort:
         )
 
     def _take(self, array: NDArray[Any], rows: NDArray[np.int64]) -> NDArray[Any]:
-        """Rows of one of the arrays; a cohort that is kept elsewhere overrides it."""
+        """Rows of one of the arrays; a cohort stored on disk overrides it."""
         return np.asarray(array[rows])
 
     def sample(self, most: int) -> Cohort:
-        """At most so many subjects, evenly from first to last; everybody where there are fewer."""
+        """At most `most` subjects, evenly spaced from first to last."""
         return self if len(self) <= most else self.subset(even_rows(len(self), most))
 
     def split(self, fractions: Sequence[float] = (0.7, 0.15, 0.15), seed: int = 0) -> list[Cohort]:
-        """Cut into parts by subject (by group where there are groups), stratified where possible.
+        """Split by subject (by group if there are groups), stratified if possible.
 
         Args:
             fractions: Size of each part; they sum to one.
@@ -152,14 +154,14 @@ class Cohort:
         return [self.subset(p) for p in parts]
 
     def with_catalog(self, catalog: Catalog) -> Cohort:
-        """The same records under other prices."""
+        """The same records with another catalog."""
         return replace(self, catalog=catalog)
 
     @classmethod
     def from_table(cls, table: Any, schema: Any) -> Cohort:
         """Read a long table (pandas, polars, pyarrow, CSV or Parquet path) with its schema.
 
-        Every problem of the table and of the schema is reported in one `DataError`.
+        One `DataError` reports every problem of the table and the schema.
 
         Args:
             table: One row per subject and visit.

@@ -1,4 +1,4 @@
-"""Amounts with their unit, written the same way wherever they are shown."""
+"""Amounts of money as text."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def money(amount: float, currency: str) -> str:
 
 
 def with_currency(amount: str, currency: str) -> str:
-    """An amount that is written already, with its unit: a currency sign before it, all else after.
+    """A formatted amount with its unit: currency signs go before it, other units after.
 
     Example:
         >>> with_currency("12.5", "US$"), with_currency("12.5", "hours of staff")

@@ -19,17 +19,17 @@ _TOLERANCE = 1e-9
 
 
 class Environment:
-    """A cohort behind a counter: ask for slots, receive values, pay.
+    """Holds the true values of a cohort; reveals requested slots and charges for them.
 
     Args:
         cohort: The truth. Policies never see it.
-        budget: Hard limit on what each subject may be charged, one number or `(n,)`.
-        availability: `"on-arrival"`: what was never recorded is learned at the visit.
-            `"known"`: the paper's rule, missing slots are excluded beforehand.
-        charge_missing: Charge for what was asked for but had never been recorded.
-        results: When a visit's results are shown. `"after-visit"`: when the visit is over, so a
-            visit is ordered as a whole by everybody. `"at-once"`: a policy that acts within
-            visits sees one result before it asks for the next. The same for all other policies.
+        budget: Hard limit on the charge of each subject, one number or `(n,)`.
+        availability: `"on-arrival"`: the policy learns at the visit which requested features are
+            unavailable. `"known"`: the paper's rule, missing slots are excluded beforehand.
+        charge_missing: Also charge for requests that turn out to be unavailable.
+        results: When a visit's results are shown. `"after-visit"`: when the visit is over, so
+            every visit is ordered as a whole. `"at-once"`: a policy that acts within visits sees
+            one result before its next request. Other policies see no difference.
     """
 
     def __init__(
@@ -64,14 +64,14 @@ class Environment:
         return self._cohort.catalog
 
     def history(self, rows: NDArray[np.int64] | None = None) -> History:
-        """What has been revealed so far, of everybody or of some."""
+        """What has been revealed so far, for all subjects or for some."""
         shown = self._requested & ~self._pending
         if rows is None:
             return History.of(self._cohort, shown)
         return History.of(self._cohort.subset(rows), shown[rows])
 
     def charged(self) -> NDArray[np.float64]:
-        """What was charged at each visit so far, `(n, L)`; what is pending counts as there."""
+        """Charge of each visit so far, `(n, L)`; pending results count as available."""
         paid = self._requested
         if not self._charge_missing:
             paid = paid & (self._cohort.recorded | self._pending)
@@ -85,7 +85,7 @@ class Environment:
         return np.asarray(self._requested & (now & under_way[:, None])[:, :, None])
 
     def observe(self) -> Observation:
-        """What the policy may see of everybody who is still active."""
+        """What the policy may see of every subject that is still active."""
         rows = np.flatnonzero(self.active)
         spent = self.charged()[rows].sum(axis=1)
         return Observation(
@@ -147,8 +147,8 @@ class Environment:
         if len(wrong):
             _, t, m = wrong[0]
             raise PlanError(
-                f"A decision asks for '{self.catalog.names[m]}' at slot {t}, which is not open "
-                f"there or was asked for already."
+                f"A decision requests '{self.catalog.names[m]}' at slot {t}, which is not open "
+                f"there or was requested before."
             )
 
     def _check_budget(
@@ -161,11 +161,11 @@ class Environment:
         if over.any():
             i = int(np.flatnonzero(over)[0])
             raise BudgetTooSmall(
-                f"A decision costs {price[i]:g} where {observation.remaining[go][i]:g} is left."
+                f"A decision costs {price[i]:g}, but only {observation.remaining[go][i]:g} is left."
             )
 
 
 def offered_slots(cohort: Cohort, availability: Availability) -> NDArray[np.bool_]:
-    """What can be asked for, `(n, L, M)`: where it is known what will be missing, not that."""
+    """What can be requested, `(n, L, M)`; without missing slots if availability is `"known"`."""
     offered = np.broadcast_to(cohort.catalog.open_slots, cohort.recorded.shape)
     return offered & cohort.recorded if availability == "known" else offered

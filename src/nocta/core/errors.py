@@ -4,13 +4,13 @@ NoctaError
   DataError(ValueError)       the table, the schema or the cohort is not usable
     CostError                 a cost is missing, negative or not a number
     TimeError                 a time does not fit the grid
-    DataFileMissing           a file the user has to download is not there (also FileNotFoundError)
+    DataFileMissing           a file the user has to download is missing (also FileNotFoundError)
   LeakageError(ValueError)    a policy or predictor used something it never acquired
   PlanError(ValueError)       a decision breaks the rules of the environment
-    BudgetTooSmall            a decision costs more than what is left
+    BudgetTooSmall            a decision costs more than the remaining budget
   ConfigError(ValueError)     an option has an impossible value
   ModelError(ValueError)      a saved model is damaged, too new, or of another kind
-  ProcessKilled(RuntimeError) a process that did the work died, again and again
+  ProcessKilled(RuntimeError) a worker process died more than once on the same work
   NotFittedError              used before `fit` (also scikit-learn's)
   MissingExtraError           an optional dependency is not installed (also ImportError)
 """
@@ -25,7 +25,7 @@ from typing import Any, Self
 
 
 class NoctaError(Exception):
-    """Base of everything `nocta` raises on purpose."""
+    """Base of all errors that `nocta` raises on purpose."""
 
 
 class DataError(NoctaError, ValueError):
@@ -41,19 +41,19 @@ class TimeError(DataError):
 
 
 class DataFileMissing(DataError, FileNotFoundError):
-    """A file the user has to download is not where it was looked for."""
+    """A file the user has to download was not found."""
 
 
 class LeakageError(NoctaError, ValueError):
-    """A decision or a prediction changed with something that was never acquired."""
+    """A decision or a prediction depends on something that was never acquired."""
 
 
 class PlanError(NoctaError, ValueError):
-    """A decision breaks the rules: time runs forward, nothing twice, nothing closed."""
+    """A decision goes back in time, or acquires a closed slot or the same slot twice."""
 
 
 class BudgetTooSmall(PlanError):
-    """A decision costs more than what is left of the budget."""
+    """A decision costs more than the remaining budget."""
 
 
 class ConfigError(NoctaError, ValueError):
@@ -61,11 +61,11 @@ class ConfigError(NoctaError, ValueError):
 
 
 class ModelError(NoctaError, ValueError):
-    """A saved model is damaged, from a newer version, or not the kind asked for."""
+    """A saved model is damaged, from a newer version, or of another kind."""
 
 
 class ProcessKilled(NoctaError, RuntimeError):
-    """A process, or a worker of a cluster, died over the same work more than once."""
+    """A process or a cluster worker died more than once on the same work."""
 
 
 class NotFittedError(NoctaError, ValueError, AttributeError):
@@ -94,7 +94,7 @@ class MissingExtraError(NoctaError, ImportError):
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:
-    """A hint such as ``" Did you mean 'age'?"``, or nothing when no name is close."""
+    """A hint such as ``" Did you mean 'age'?"``, or an empty string if no name is close."""
     known = list(known)
     close = get_close_matches(name, known, n=1, cutoff=0.6)
     if not close:
@@ -106,5 +106,5 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
 
 
 def _without_unit(name: str) -> str:
-    """A name up to the first bracket, in small letters."""
+    """A name up to the first bracket, in lower case."""
     return re.split(r"\s*[\[(]", name.strip(), maxsplit=1)[0].lower()

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 class NoctEstimator(ABC):
     """Scores plans for subjects who are all at the same slot (`t`).
 
-    Estimators know nothing of cost: the policy adds it when it ranks.
+    Estimators do not see cost; the policy adds it when it ranks plans.
     """
 
     @abstractmethod

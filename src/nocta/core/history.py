@@ -1,4 +1,4 @@
-"""What has been acquired so far: the only thing a predictor or a policy ever sees."""
+"""What has been acquired so far. Predictors and policies see nothing else."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ class History:
     """Partial observations of `n` subjects (`x_o` and `o`).
 
     Args:
-        values: `(n, L, D)` float32; NaN wherever nothing was acquired.
-        acquired: `(n, L, M)`; a value was asked for and revealed.
-        unavailable: `(n, L, M)`; it was asked for and turned out never to have been recorded.
+        values: `(n, L, D)` float32; NaN if nothing was acquired.
+        acquired: `(n, L, M)`; the slot was requested and revealed.
+        unavailable: `(n, L, M)`; the slot was requested, but nothing had been recorded.
         context: `(n, P)` float32; free, known from the start.
     """
 
@@ -33,7 +33,7 @@ class History:
 
     @property
     def requested(self) -> NDArray[np.bool_]:
-        """Everything asked for, whether or not it was there, `(n, L, M)`."""
+        """Everything requested, acquired or unavailable, `(n, L, M)`."""
         return np.asarray(self.acquired | self.unavailable)
 
     @classmethod
@@ -49,7 +49,7 @@ class History:
 
     @classmethod
     def of(cls, cohort: Cohort, requested: NDArray[np.bool_]) -> History:
-        """What would be known after asking for `requested`, `(n, L, M)` or `(L, M)` booleans."""
+        """What would be known after requesting these slots, `(n, L, M)` or `(L, M)` booleans."""
         requested = np.broadcast_to(requested, cohort.recorded.shape) & cohort.catalog.open_slots
         acquired = requested & cohort.recorded
         shown = cohort.catalog.expand(acquired)
@@ -67,7 +67,7 @@ class History:
         )
 
     def up_to(self, time: int) -> History:
-        """What was known at slot `time`: everything later is forgotten."""
+        """What was known at slot `time`; everything later is removed."""
         values = self.values.copy()
         acquired, unavailable = self.acquired.copy(), self.unavailable.copy()
         values[:, time + 1 :] = np.nan

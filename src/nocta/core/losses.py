@@ -1,4 +1,4 @@
-"""The loss of predictions that have been made already, in NumPy."""
+"""The loss of finished predictions, in NumPy."""
 
 from __future__ import annotations
 
@@ -11,23 +11,23 @@ from numpy.typing import NDArray
 def pair_losses(
     labels: NDArray[np.int64], probabilities: NDArray[np.floating[Any]]
 ) -> NDArray[np.float64]:
-    """Cross-entropy of every (subject, time) pair, NaN where there is no label.
+    """Cross-entropy of every (subject, time) pair, NaN if there is no label.
 
     Args:
-        labels: `(...)` class indices, -1 where there is none.
+        labels: `(...)` class indices, -1 if there is none.
         probabilities: `(..., C)`.
 
     Example:
         >>> pair_losses(np.array([0, -1]), np.array([[0.5, 0.5], [0.1, 0.9]])).round(3)
         array([0.693,   nan])
     """
-    normal = normalised(probabilities)
+    normal = normalized(probabilities)
     chosen = np.take_along_axis(normal, np.maximum(labels, 0)[..., None], axis=-1)[..., 0]
     losses = -np.log(np.maximum(chosen, np.finfo(float).eps))
     return np.where(labels >= 0, losses, np.nan)
 
 
-def normalised(probabilities: NDArray[np.floating[Any]]) -> NDArray[np.float64]:
-    """Double precision, and a sum over classes of one to its last digit."""
+def normalized(probabilities: NDArray[np.floating[Any]]) -> NDArray[np.float64]:
+    """In double precision, divided by the sum over classes."""
     exact = probabilities.astype(float)
     return np.asarray(exact / exact.sum(axis=-1, keepdims=True))

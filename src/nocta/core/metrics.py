@@ -27,7 +27,7 @@ from sklearn.metrics import (
 )
 
 from nocta.core.errors import ConfigError, did_you_mean
-from nocta.core.losses import normalised, pair_losses
+from nocta.core.losses import normalized, pair_losses
 from nocta.core.rollout import Rollout
 
 Labels = NDArray[np.int64]
@@ -67,7 +67,7 @@ def cross_entropy(labels: Labels, probabilities: Probabilities) -> float:
     """Mean of minus the log probability of the true class, in nats."""
     if not len(labels):
         return float("nan")
-    normal = normalised(probabilities)
+    normal = normalized(probabilities)
     return float(log_loss(labels, normal, labels=np.arange(normal.shape[1])))
 
 
@@ -75,7 +75,7 @@ def brier(labels: Labels, probabilities: Probabilities) -> float:
     """Mean squared error of the probabilities: summed over classes, or of the positive class."""
     if not len(labels):
         return float("nan")
-    normal = normalised(probabilities)
+    normal = normalized(probabilities)
     return float(brier_score_loss(labels, normal, labels=np.arange(normal.shape[1])))
 
 

@@ -12,12 +12,12 @@ from nocta.core.errors import ConfigError
 
 #: Operating points are spread over this share of the cost of acquiring everything.
 COST_SHARE = (0.05, 0.90)
-#: How often a range of knob values may be stretched on either side.
+#: How many times the knob range may be extended on either side.
 _MOST_STRETCHES = 3
 
 
 def cost_of_everything(cohort: Cohort) -> float:
-    """Mean charge per subject when everything is asked for (what is missing is not charged)."""
+    """Mean charge per subject if everything is requested (unavailable values are not charged)."""
     return float(cohort.catalog.cost_of(cohort.recorded).mean())
 
 
@@ -32,7 +32,7 @@ def cost_targets(cohort: Cohort, n_points: int) -> NDArray[np.float64]:
 def nearest_to_targets(
     costs: NDArray[np.float64], targets: NDArray[np.float64]
 ) -> NDArray[np.int64]:
-    """For each target the position of the closest cost, each position once, cheapest first.
+    """Positions of the costs closest to the targets, each position once, cheapest first.
 
     Example:
         >>> nearest_to_targets(np.array([0.0, 1.0, 9.0]), np.array([0.9, 1.2, 8.0]))
@@ -56,21 +56,21 @@ def spread_knob(
 ) -> list[float]:
     """Values of a positive knob whose costs lie closest to `targets`, cheapest first.
 
-    The knob is searched on a logarithmic scale: a coarse grid first, then always the target
-    that is served worst, by interpolation between its two neighbours. Cost should rise or
-    fall with the knob; where it does not quite, the nearest value seen is taken.
+    The search is on a logarithmic scale: a coarse grid first, then repeatedly the target with the
+    largest miss, by interpolation between its two neighbors. Cost should rise or fall with the
+    knob; if it is not quite monotone, the nearest value seen is taken.
 
     Args:
         cost_at: Mean cost on validation at a knob value (often a whole roll-out).
         knob_range: Smallest and largest value to try, both positive.
-        targets: Costs to aim at.
-        n_evaluations: How often `cost_at` may be called.
-        tolerance: Good enough, as a share of the largest target.
+        targets: Target costs.
+        n_evaluations: Maximum number of calls of `cost_at`.
+        tolerance: Accepted miss, as a share of the largest target.
         n_coarse: Size of the coarse grid.
         known: Costs of knob values that were evaluated before; they count as evaluations.
-        stretch: Where targets lie beyond all costs seen, look beyond the range too, by this factor
-            at a time: above 1 where a larger knob costs more, below 1 where it costs less. By
-            default the range is never left.
+        stretch: If targets lie beyond all costs seen, extend the range by this factor at a time:
+            above 1 if a larger knob costs more, below 1 if it costs less. By default the search
+            stays in the range.
 
     Example:
         >>> knobs = spread_knob(lambda w: 10 / (1 + w), (0.01, 100.0), np.array([2.0, 5.0, 8.0]))
@@ -107,12 +107,12 @@ def _beyond(
     close_enough: float,
     step: float,
 ) -> float | None:
-    """One step beyond the knobs seen, towards the target farthest outside the costs seen."""
-    dearer, cheaper = float(np.max(targets)) - max(costs), min(costs) - float(np.min(targets))
-    if max(dearer, cheaper) <= close_enough:
+    """One step beyond the knobs seen, toward the target farthest outside the costs seen."""
+    above, below = float(np.max(targets)) - max(costs), min(costs) - float(np.min(targets))
+    if max(above, below) <= close_enough:
         return None
-    towards = step if dearer >= cheaper else -step
-    return (max(logs) if towards > 0 else min(logs)) + towards
+    toward = step if above >= below else -step
+    return (max(logs) if toward > 0 else min(logs)) + toward
 
 
 def _next_knob(
@@ -121,7 +121,7 @@ def _next_knob(
     targets: NDArray[np.float64],
     close_enough: float,
 ) -> float | None:
-    """Where to look next: inside the narrowest bracket of the worst served target."""
+    """The next knob to try: inside the narrowest bracket of the target with the largest miss."""
     order = np.argsort(logs)
     logs, costs = logs[order], costs[order]
     misses = np.abs(costs[None, :] - targets[:, None]).min(axis=1)

@@ -1,4 +1,4 @@
-"""Options by name: bundles of them from plain values, and checks that many share."""
+"""Dataclasses of options from plain values, and checks shared by many options."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ B = TypeVar("B")
 
 
 def read_options(bundle: type[B], values: Mapping[str, Any]) -> B:
-    """A dataclass of options from names and values; unknown names get a suggestion.
+    """Build a dataclass of options from names and values; unknown names get a suggestion.
 
     Raises:
-        ConfigError: There is no such option, or its value cannot work.
+        ConfigError: An option does not exist, or a value is impossible.
     """
     known = [f.name for f in fields(bundle)]  # type: ignore[arg-type]
     unknown = [name for name in values if name not in known]
@@ -30,7 +30,7 @@ def read_options(bundle: type[B], values: Mapping[str, Any]) -> B:
 
 
 def require_whole_number(name: str, value: Any, least: int = 1) -> None:
-    """Raise `ConfigError` unless the value of an option counts something.
+    """Raise `ConfigError` unless the value of an option is a whole number of at least `least`.
 
     Example:
         >>> require_whole_number("hidden", 64)

@@ -1,12 +1,12 @@
-"""What packages installed beside ours add, found through their entry points.
+"""Plugins of other installed packages, found through their entry points.
 
 A package declares, for instance in its `pyproject.toml`:
 
     [project.entry-points."nocta.methods"]
     coin-flip = "their_package:CoinFlip"
 
-Entry points belong to the installed package, so worker processes and the workers of a Dask cluster
-find the same ones, as long as the package is installed there.
+Entry points belong to the installed package, so worker processes and Dask workers find the same
+ones if the package is installed there.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def load_plugin(group: Group, name: str, expected: type) -> Any:
         expected: The contract it must implement.
 
     Raises:
-        ConfigError: It cannot be imported, or is something else.
+        ConfigError: It cannot be imported, or does not implement the contract.
     """
     point = plugins(group)[name]
     try:

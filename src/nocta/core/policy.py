@@ -1,7 +1,7 @@
 """The policy contract: from an `Observation` to the next `Decision`.
 
-A policy never holds true values. The environment (`nocta.core.environment`) shows it what
-was acquired, executes its decision, and asks again until the policy stops or time is over.
+A policy never holds true values. The environment (`nocta.core.environment`) shows it what was
+acquired, executes its decision, and asks again until the policy stops or the last visit is over.
 """
 
 from __future__ import annotations
@@ -19,18 +19,18 @@ from nocta.core.predictor import Predictor
 
 @dataclass(frozen=True)
 class Observation:
-    """All that is known about `n` subjects when a decision is due.
+    """Everything known about `n` subjects when a decision is due.
 
     Args:
-        history: What was acquired so far, as far as results are back.
+        history: What was acquired so far and whose results are back.
         time: `(n,)` current slot of each subject; -1 before the first visit (`t`).
-        remaining: `(n,)` what is left of the hard budget; infinite without one.
+        remaining: `(n,)` remaining hard budget; infinite if there is none.
         catalog: What can be acquired and what it costs.
-        rows: `(n,)` position of each subject in the running roll-out, so that a policy with a
-            memory (a committed plan, a random stream) finds its own notes again.
-        available: `(n, L, M)` which slots were recorded, under `availability="known"` only.
+        rows: `(n,)` position of each subject in the roll-out, so that a policy with memory (a
+            committed plan, a random stream) finds each subject's entry.
+        available: `(n, L, M)` which slots were recorded, only if `availability="known"`.
         visiting: `(n,)` who may still add to the visit of the current slot; nobody by default.
-            Only a policy that acts within visits meets anybody (`Policy.acts_within_visit`).
+            Used only by policies that act within visits (`Policy.acts_within_visit`).
         pending: `(n, L, M)` what was ordered at that visit and is not back yet; nothing by default.
     """
 
@@ -58,19 +58,19 @@ class Observation:
 
     @property
     def requested(self) -> NDArray[np.bool_]:
-        """Everything asked for, back or not, `(n, L, M)`."""
+        """Everything requested, including pending results, `(n, L, M)`."""
         asked = self.history.requested
         return asked if self.pending is None else np.asarray(asked | self.pending)
 
     @property
     def committed(self) -> NDArray[np.bool_]:
-        """What the bill is made of as far as is known: pending results count, `(n, L, M)`."""
+        """What is charged as far as is known, including pending results, `(n, L, M)`."""
         acquired = self.history.acquired
         return acquired if self.pending is None else np.asarray(acquired | self.pending)
 
     @property
     def waiting(self) -> NDArray[np.bool_]:
-        """For whom results are pending, `(n,)`."""
+        """Who has pending results, `(n,)`."""
         if self.pending is None:
             return np.zeros(len(self), dtype=bool)
         return np.asarray(self.pending.any(axis=(1, 2)))
@@ -93,12 +93,12 @@ class Observation:
 class Decision:
     """The next acquisition of each of `n` subjects, or to stop.
 
-    A policy that acts within visits may name the current slot again to add to that visit. With
-    no features, that ends the visit: results that were pending come back, and it is asked again.
+    A policy that acts within visits may name the current slot again to add to that visit. With no
+    features, this ends the visit: pending results come back, and the policy decides again.
 
     Args:
         time: `(n,)` the slot to go to; `STOP` to acquire nothing more.
-        features: `(n, M)` what to acquire there; ignored where stopping.
+        features: `(n, M)` what to acquire there; ignored when stopping.
     """
 
     STOP = -1
@@ -123,17 +123,17 @@ class Decision:
 class Policy(ABC):
     """Decides what to acquire next, and predicts from what was acquired.
 
-    To add a method, write `decide`, and either hand a `Predictor` to `__init__` as `predictor`
-    or override `predict_proba`. Then run `nocta.testing.check_policy` on it.
+    To add a method, implement `decide`, and either set `predictor` in `__init__` or override
+    `predict_proba`. Then run `nocta.testing.check_policy` on it.
     """
 
     predictor: Predictor
-    #: Whether it adds to the visit a subject is at, one feature after the other. Unless results
-    #: come at once, they are pending until the visit is over: see `Decision` for how to end it.
+    #: Whether the policy acquires one feature after the other within a visit. Unless results come
+    #: at once, they are pending until the visit is over; see `Decision` for how to end a visit.
     acts_within_visit: bool = False
 
     def begin(self, n_subjects: int, seed: int) -> None:  # noqa: B027 - optional hook
-        """Called once before a roll-out; policies with a memory or a random stream reset it."""
+        """Called once before a roll-out; policies with memory or a random stream reset it."""
 
     @abstractmethod
     def decide(self, observation: Observation) -> Decision:

@@ -13,9 +13,9 @@ from nocta.core.history import History
 class Predictor(ABC):
     """Class probabilities at every time point, causally (`ŷ_k(x_{o_{1:k}})`).
 
-    An implementation returns, for slot `k`, what it believes from acquisitions at slots
-    `<= k` alone. `nocta.testing.check_predictor` verifies it: changing anything acquired
-    later must leave the earlier predictions identical to the bit.
+    The prediction at slot `k` uses acquisitions at slots `<= k` only.
+    `nocta.testing.check_predictor` verifies it: changing later acquisitions must leave earlier
+    predictions identical to the bit.
     """
 
     n_classes_: int

@@ -1,4 +1,4 @@
-"""Random requests and random plans: what networks train on, and what sample search chooses from."""
+"""Random requests to train networks on, and random plans for the sample search."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ def random_requests(
 ) -> NDArray[np.bool_]:
     """Random sets of slots of every density, `(n, L, M)`, for training under random masks.
 
-    A third each: every slot at a rate of its own subject; whole visits times features; and
-    features that are kept up for a stretch of time. One in twenty has everything.
+    Three kinds in about equal shares: slots at one rate per subject; random features at random
+    visits; and the same features at random visits. One in twenty requests everything.
     """
     length, width = open_slots.shape
     rate = rng.uniform(size=(n, 1, 1))
@@ -24,7 +24,7 @@ def random_requests(
     kind = rng.integers(20, size=(n, 1, 1))
     out = np.where(kind < 8, slots, np.where(kind < 15, sparse, favourite))
     out = np.where(kind == 19, True, out)
-    # Some histories end early: nothing is asked for after a random slot.
+    # Some histories end early: nothing is requested after a random slot.
     last = rng.integers(0, 2 * length, size=(n, 1, 1))
     out = out & (np.arange(length)[None, :, None] <= last)
     return np.asarray(out & open_slots)
@@ -35,8 +35,8 @@ def uniform_plans(
 ) -> NDArray[np.bool_]:
     """Distinct plans over the open slots, `(p, L, M)`; the empty plan is always the first.
 
-    The size of each plan is uniform, then its slots are a uniform subset of that size; where
-    there are no more than `n_plans` subsets, every one is returned.
+    The size of each plan is uniform, then its slots are a uniform subset of that size. If there
+    are at most `n_plans` subsets, all of them are returned.
     """
     slots = np.flatnonzero(open_slots)
     flat: NDArray[np.bool_]
@@ -60,14 +60,14 @@ def guided_plans(
     importance: NDArray[np.float64],
     rng: np.random.Generator,
 ) -> NDArray[np.bool_]:
-    """Plans that favour important slots; the empty plan is always the first.
+    """Plans that favor important slots; the empty plan is always the first.
 
-    Where there are no more than `n_plans` subsets, every one is returned.
+    If there are at most `n_plans` subsets, all of them are returned.
 
     Args:
         n_plans: How many to draw; duplicates are removed.
         open_slots: `(L, M)` what may be acquired.
-        importance: `(L, M)` non-negative worth of each slot, on any scale.
+        importance: `(L, M)` non-negative value of each slot, on any scale.
         rng: Source of randomness.
     """
     slots = np.flatnonzero(open_slots)

@@ -23,22 +23,21 @@ from nocta.core.progress import progress_bar
 
 @dataclass(frozen=True)
 class Rollout:
-    """What happened when a policy met a cohort.
+    """The outcome of running a policy on a cohort.
 
     Args:
-        history: Everything acquired, and everything asked for in vain.
+        history: Everything acquired or found unavailable.
         probabilities: `(n, L, C)` the prediction made at every time.
-        labels: `(n, L)` the truth, -1 where there is none.
-        cost_per_visit: `(n, L)` what was charged at each visit.
-        stop_time: `(n,)` slot of the last decision: -1 when nothing was ever acquired.
-        n_decisions: `(n,)` how often the policy was asked.
+        labels: `(n, L)` true classes, -1 if there is no label.
+        cost_per_visit: `(n, L)` charge of each visit.
+        stop_time: `(n,)` slot of the last decision: -1 if nothing was acquired.
+        n_decisions: `(n,)` number of decisions.
         classes: Class names.
         subjects: `(n,)` identifiers.
         availability: The rule under which the policy planned.
         seconds: Wall time of the roll-out.
         results: When a visit's results were shown.
-        groups: `(n,)` identifiers of what belongs together (two knees of one patient), where
-            the cohort has them.
+        groups: `(n,)` group of each subject (two knees of one patient), if the cohort has groups.
     """
 
     history: History
@@ -59,14 +58,14 @@ class Rollout:
 
     @property
     def units(self) -> NDArray[np.int64]:
-        """Which independent unit each subject belongs to, `(n,)`: its group, or only itself."""
+        """Independent unit of each subject, `(n,)`: its group, or the subject itself."""
         if self.groups is None:
             return np.arange(len(self))
         return np.unique(self.groups, return_inverse=True)[1].reshape(-1)
 
     @property
     def costs(self) -> NDArray[np.float64]:
-        """What each subject was charged in all, `(n,)`."""
+        """Total charge of each subject, `(n,)`."""
         return np.asarray(self.cost_per_visit.sum(axis=1))
 
     @property
@@ -76,7 +75,7 @@ class Rollout:
 
     @classmethod
     def concatenate(cls, pieces: Sequence[Rollout]) -> Rollout:
-        """Roll-outs of several groups of subjects, in this order, as one."""
+        """Join roll-outs of several sets of subjects, in this order."""
         history = History(
             *(
                 np.concatenate([getattr(piece.history, name) for piece in pieces])
@@ -115,22 +114,22 @@ def rollout(
     seed: int = 0,
     progress: bool = False,
 ) -> Rollout:
-    """Let `policy` acquire for every subject of `cohort`, and record what it predicts.
+    """Run `policy` on every subject of `cohort`, and record its acquisitions and predictions.
 
     Args:
         policy: Decides and predicts; it sees observations only.
         cohort: The truth, kept inside the environment.
-        budget: Hard limit per subject; a decision over it is an error of the policy.
+        budget: Hard limit per subject; a decision over it raises `BudgetTooSmall`.
         availability: See `Environment`.
         charge_missing: See `Environment`.
         results: See `Environment`.
-        seed: Reaches the policy through `Policy.begin`.
+        seed: Passed to `Policy.begin`.
         progress: Show a bar over decision rounds.
     """
     started = clock.perf_counter()
     env = Environment(cohort, budget, availability, charge_missing, results)
     policy.begin(len(cohort), seed)
-    # Below another bar, this one goes when it is full.
+    # Below another bar, this one disappears when it is full.
     with progress_bar(
         total=len(cohort), desc="subjects finished", leave=None, show=progress
     ) as bar:

@@ -1,4 +1,4 @@
-"""Splits by subject: groups stay together, classes stay balanced where they can, seeds decide."""
+"""Splits by subject: groups stay together, and classes stay balanced if possible."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ def split_subjects(
     """Positions of each part, `len(fractions)` arrays that cover every subject once.
 
     Args:
-        labels: `(n, L)` class indices, -1 where unlabelled; used to stratify only.
-        groups: `(n,)` identifiers that must not be split apart.
+        labels: `(n, L)` class indices, -1 if unlabelled; used only to stratify.
+        groups: `(n,)` identifiers; a group stays in one part.
         fractions: Size of each part; they sum to one.
         seed: Same seed, same parts.
     """
@@ -31,15 +31,15 @@ def split_subjects(
     if n_units < sizes.size:
         whom = "groups" if n_units < len(groups) else "subjects"
         raise DataError(
-            f"{n_units} {whom} cannot be cut into {sizes.size} parts. Each part needs one at "
-            f"least, and some tens to learn or tell anything: add {whom} to the data."
+            f"{n_units} {whom} cannot be split into {sizes.size} parts. Each part needs at least "
+            f"one, and a few dozen to be useful: add {whom} to the data."
         )
     strata = _strata(labels, unit, n_units)
     remaining = np.arange(n_units)
     parts = []
     left = 1.0
     for i, size in enumerate(sizes[:-1]):
-        # Never so many that a later part would be empty.
+        # Leave at least one unit for each later part.
         n_take = int(
             np.clip(round(size / left * remaining.size), 1, remaining.size - (sizes.size - 1 - i))
         )
@@ -62,7 +62,7 @@ def _take(
 
 
 def _strata(labels: NDArray[np.int64], unit: NDArray[np.int64], n_units: int) -> NDArray[np.int64]:
-    """One stratum per unit: its most advanced class (the largest index seen), rare ones merged."""
+    """One stratum per unit: the largest class index seen; rare classes are merged."""
     top = labels.max(axis=1) if labels.size else np.full(len(labels), -1)
     out = np.full(n_units, -1, dtype=np.int64)
     np.maximum.at(out, unit, top)

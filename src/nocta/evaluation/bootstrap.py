@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nocta.core.errors import ConfigError
-from nocta.core.losses import normalised, pair_losses
+from nocta.core.losses import normalized, pair_losses
 from nocta.core.metrics import METRICS, check_metric, tail_loss
 from nocta.core.rollout import Rollout
 
@@ -158,7 +158,7 @@ def _cell_scores(rollout: Rollout, metric: str) -> NDArray[np.float64] | None:
     if metric == "brier":
         n_classes = probabilities.shape[2]
         truth = np.eye(n_classes)[np.maximum(labels, 0)]
-        squares = ((normalised(probabilities) - truth) ** 2).sum(axis=2)
+        squares = ((normalized(probabilities) - truth) ** 2).sum(axis=2)
         return np.asarray(squares / 2 if n_classes == 2 else squares)
     return None
 

@@ -135,7 +135,7 @@ def area(
         first = curve[0, 0] if len(curve) else float("nan")
         raise ConfigError(
             f"The area begins at cost {low:g}, but the first point costs {first:g}. Pass "
-            f"start=(0, quality of doing nothing), or take the range from common_range."
+            f"start=(0, quality of doing nothing), or begin at the first point."
         )
     low = max(low, float(curve[0, 0]))
     if high - low <= _SAME_COST:
@@ -143,29 +143,6 @@ def area(
     inside = curve[(curve[:, 0] > low) & (curve[:, 0] < high), 0]
     grid = np.concatenate([[low], inside, [high]])
     return float(np.trapezoid(_interpolate(curve, grid), grid) / (high - low))
-
-
-def mean_quality(costs: ArrayLike, qualities: ArrayLike, low: float, high: float) -> float:
-    """`area` of points given as two columns, such as those of results.csv.
-
-    NaN where the metric is not defined from `low` on.
-    """
-    points = _as_points(np.stack([np.asarray(costs), np.asarray(qualities)], axis=1))
-    if not len(points) or low < points[0, 0] - _SAME_COST:
-        return float("nan")
-    return area(points, low, high)
-
-
-def common_range(frontiers: Sequence[Frontier]) -> tuple[float, float]:
-    """The costs that every frontier covers with its own points."""
-    if not frontiers or not all(len(f) for f in frontiers):
-        raise ConfigError("A common cost range needs at least one point of every method.")
-    low = max(float(f.costs[0]) for f in frontiers)
-    high = min(float(f.costs[-1]) for f in frontiers)
-    if not low < high:
-        reaches = ", ".join(f"{f.label or '?'} {f.costs[0]:g}..{f.costs[-1]:g}" for f in frontiers)
-        raise ConfigError(f"The methods have no range of costs in common: {reaches}.")
-    return low, high
 
 
 @dataclass(frozen=True)
@@ -204,31 +181,6 @@ def paired_difference(first: ArrayLike, second: ArrayLike) -> PairedDifference:
     error = float(sem(gaps)) if gaps.size > 1 else float("nan")
     mean = float(gaps.mean()) if gaps.size else float("nan")
     return PairedDifference(mean, error, int(gaps.size), int((gaps > 0).sum()))
-
-
-def compare_areas(
-    first: Sequence[Frontier],
-    second: Sequence[Frontier],
-    starts: Sequence[tuple[float, float]] | None = None,
-) -> PairedDifference:
-    """Difference of the areas of two methods, one frontier per seed each.
-
-    Args:
-        first: Frontiers of one method, by seed.
-        second: Frontiers of the other, by the same seeds.
-        starts: The do-nothing point of each seed. With it, areas run from there to the dearest
-            point of either; without, over the costs both cover.
-    """
-    pairs = []
-    for i, (a, b) in enumerate(zip(first, second, strict=True)):
-        start = None if starts is None else starts[i]
-        if start is None:
-            low, high = common_range([a, b])
-        else:
-            low, high = start[0], max(float(a.costs[-1]), float(b.costs[-1]))
-        pairs.append((a.area(low, high, start), b.area(low, high, start)))
-    table = np.array(pairs).reshape(-1, 2)
-    return paired_difference(table[:, 0], table[:, 1])
 
 
 def _as_points(points: ArrayLike) -> Points:

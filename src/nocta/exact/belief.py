@@ -123,8 +123,8 @@ def _condition(
             )
         conditioned[lost] = belief[lost]
         total = np.where(lost, belief.sum(axis=(1, 2)), total)
-    normalised: FloatArray = conditioned / total[:, None, None]
-    return normalised
+    normalized: FloatArray = conditioned / total[:, None, None]
+    return normalized
 
 
 def _label_marginal(task: FiniteTask, belief: FloatArray) -> FloatArray:

@@ -84,11 +84,6 @@ class FiniteTask:
         return len(self.emissions)
 
     @property
-    def is_additive(self) -> bool:
-        """Whether the label is a running sum."""
-        return self.increments is not None
-
-    @property
     def n_sums(self) -> int:
         """Number of values the running sum can take up to the horizon; 1 without a sum."""
         return _largest_sum(self) + 1

@@ -30,6 +30,11 @@ def embedding(request, parts):
     ).fit(*parts, cost_weights=[0.01, 0.1])
 
 
+def embed(embedding: Embedding, history: History, time: int) -> torch.Tensor:
+    """Points of subjects with this history at a slot."""
+    return embedding.embed(embedding.encoder_.encode(history.up_to(time)), time)
+
+
 def known_at(cohort, time, seed=0):
     asked = np.random.default_rng(seed).uniform(size=cohort.recorded.shape) < 0.6
     asked[:, time + 1 :] = False
@@ -38,7 +43,7 @@ def known_at(cohort, time, seed=0):
 
 @pytest.mark.parametrize("time", [-1, 0, 2])
 def test_one_point_per_subject(embedding, parts, time):
-    points = embedding.embed_history(known_at(parts[2], time), time)
+    points = embed(embedding, known_at(parts[2], time), time)
     assert points.shape == (30, 6)
     assert torch.isfinite(points).all()
 
@@ -46,18 +51,14 @@ def test_one_point_per_subject(embedding, parts, time):
 def test_points_depend_on_what_is_known_only(embedding, parts):
     val = parts[2]
     whole = History.of(val, np.ones_like(val.recorded))
-    torch.testing.assert_close(
-        embedding.embed_history(whole, 1), embedding.embed_history(whole.up_to(1), 1)
-    )
-    assert not torch.equal(
-        embedding.embed_history(whole, 1), embedding.embed_history(whole.up_to(0), 1)
-    )
+    torch.testing.assert_close(embed(embedding, whole, 1), embed(embedding, whole.up_to(1), 1))
+    assert not torch.equal(embed(embedding, whole, 1), embed(embedding, whole.up_to(0), 1))
 
 
 def test_saved_embedding_gives_the_same_points(embedding, parts):
     history = known_at(parts[2], 1)
     restored = Embedding.from_state(*embedding.state())
-    assert torch.equal(restored.embed_history(history, 1), embedding.embed_history(history, 1))
+    assert torch.equal(embed(restored, history, 1), embed(embedding, history, 1))
     assert restored.get_params() == embedding.get_params()
 
 
@@ -69,9 +70,7 @@ def test_kept_weights_are_the_best_on_validation(embedding):
 def test_same_seed_gives_same_points(parts):
     history = known_at(parts[2], 1)
     points = [
-        Embedding(n_candidates=10, training=QUICK, seed=s)
-        .fit(*parts, [0.1])
-        .embed_history(history, 1)
+        embed(Embedding(n_candidates=10, training=QUICK, seed=s).fit(*parts, [0.1]), history, 1)
         for s in (0, 0, 1)
     ]
     assert torch.equal(points[0], points[1])
@@ -86,7 +85,7 @@ def test_cost_weights_are_checked(parts, weights):
 
 def test_unfitted_embedding_says_so(parts):
     with pytest.raises(NotFittedError, match="call `fit`"):
-        Embedding().embed_history(known_at(parts[2], 1), 1)
+        Embedding().embed(torch.zeros(1, 4, 3), 1)
 
 
 def test_it_tells_apart_those_who_need_other_digits():
@@ -104,7 +103,7 @@ def test_it_tells_apart_those_who_need_other_digits():
     embedding.fit(train, targets[0], val, targets[1], [0.2])
     asked = np.zeros_like(val.recorded)
     asked[:, 0] = True
-    points = embedding.embed_history(History.of(val, asked), 0)
+    points = embed(embedding, History.of(val, asked), 0)
     digit, counter = val.values[:, 0, 0], val.values[:, 0, 1]
 
     def centre(d, c):

@@ -190,7 +190,8 @@ def restore_retrieval(
         stands_for=arrays.get("stands_for"),
         index=config.get("index", "torch"),
     )
-    return voting_estimator(bank, targets, config["loss"], config["reduction"], tables)
+    options = {"loss": config["loss"], "reduction": config["reduction"]}
+    return voting_estimator(bank, targets, tables=tables, **options)
 
 
 def add_part(

@@ -103,7 +103,7 @@ class PaperOptions:
         kernel: Equal votes, or votes that fade with distance.
         radius: Only those within this distance vote, where given.
         n_top_plans: Plans that form the future-candidate distribution (`kappa`).
-        weighting: `"softmax"` of appendix A.6, or the normalised `"count"` of section 3.4.
+        weighting: `"softmax"` of appendix A.6, or the normalized `"count"` of section 3.4.
         similarity_scale: How sharply divergence lowers similarity (`beta`).
         margin: Of the contrastive loss (`gamma`).
         fine_tune: Train the predictor along with the amortized estimator (equation 10).

@@ -61,4 +61,4 @@ def fit_retrieval(
         stands_for=stands_for if options.bank_sampling == "stratified" else None,
         index=options.neighbor_index,
     )
-    return voting_estimator(bank, targets, options.loss, tables=tables)
+    return voting_estimator(bank, targets, loss=options.loss, tables=tables)

@@ -18,7 +18,7 @@ from torch.nn import functional as F
 
 from nocta.core.errors import ConfigError
 from nocta.core.policy import Observation
-from nocta.planning.estimators.plug_in import grows_trees, shared_plan_losses
+from nocta.planning.estimators.plug_in import grows_trees, plan_losses, tree_losses
 from nocta.planning.estimators.retrieval import NeighborBank, Neighbors, rows_by_mask
 from nocta.planning.estimators.sequential import SequentialEstimator
 from nocta.planning.estimators.targets import LossTargets
@@ -74,13 +74,16 @@ class ContrastiveEstimator(SequentialEstimator):
             return super().score_plans(observation, plans)
         neighbors, time = self.bank.nearest(observation), int(observation.time[0])
         tree = PlanTree.of(plans, time) if grows_trees(self.targets) else None
+        which = self.targets.kinds.index(self.loss)
         out = torch.zeros(len(observation), len(plans))
         for mask, rows in rows_by_mask(observation.history.requested):
             # Who votes for several subjects with the same mask is asked once.
             voters, place = torch.unique(neighbors.subjects[rows], return_inverse=True)
-            losses = shared_plan_losses(
-                self.targets, voters.numpy(), mask, plans, time, self.loss, self.reduction, tree
-            )
+            asked = (self.targets, voters.numpy(), mask)
+            if tree is not None:
+                losses = tree_losses(*asked, tree, time, self.loss, self.reduction)
+            else:
+                losses = plan_losses(*asked, plans, time, self.reduction)[..., which]
             for row, own in zip(rows.tolist(), place, strict=True):
                 out[row] = neighbors.weight[row] @ losses[own]
         return out

@@ -6,7 +6,7 @@ once per feature and pattern (`slot_shares.py`); a voter under a plan costs addi
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -18,8 +18,6 @@ from nocta.planning.estimators.contrastive import ContrastiveEstimator
 from nocta.planning.estimators.retrieval import NeighborBank, Neighbors
 from nocta.planning.estimators.slot_shares import AskedFor, ShareTables, can_be_counted
 from nocta.planning.estimators.targets import LossTargets
-from nocta.planning.limits import DEFAULT_LIMITS, Limits
-from nocta.planning.objective import LossReduction, PlanningLoss
 
 
 class CountedState(NamedTuple):
@@ -30,22 +28,25 @@ class CountedState(NamedTuple):
 
 
 class CountedContrastive(ContrastiveEstimator):
-    """The same votes from tables, of which other estimators of the same targets may have some.
+    """The same votes, looked up in tables.
 
-    Arguments as for `ContrastiveEstimator`.
+    Args:
+        bank: Finds the neighbors.
+        targets: Losses of the same training subjects, by predictors that add up features.
+        tables: Tables of the same targets, if another estimator has them.
+        options: Options of `ContrastiveEstimator`.
     """
 
     def __init__(
         self,
         bank: NeighborBank,
         targets: LossTargets,
-        loss: PlanningLoss = "cross-entropy",
-        reduction: LossReduction = "sum",
+        *,
         tables: ShareTables | None = None,
-        limits: Limits = DEFAULT_LIMITS,
+        **options: Any,
     ) -> None:
-        super().__init__(bank, targets, loss, reduction, limits)
-        self.tables = tables or ShareTables(targets, limits)
+        super().__init__(bank, targets, **options)
+        self.tables = tables or ShareTables(targets, self.limits)
 
     def start(self, observation: Observation) -> CountedState:  # type: ignore[override]
         self._require_sum()
@@ -84,19 +85,18 @@ class CountedContrastive(ContrastiveEstimator):
 
 
 def voting_estimator(
-    bank: NeighborBank,
-    targets: LossTargets,
-    loss: PlanningLoss = "cross-entropy",
-    reduction: LossReduction = "sum",
-    tables: ShareTables | None = None,
-    limits: Limits = DEFAULT_LIMITS,
+    bank: NeighborBank, targets: LossTargets, *, tables: ShareTables | None = None, **options: Any
 ) -> ContrastiveEstimator:
-    """The one whose plans grow fastest with these predictors; arguments as of the estimators.
+    """The kind of NOCT-Contrastive whose plans grow fastest with these predictors.
 
-    Tables of other targets, as of another bank, are of no use and left aside.
+    Args:
+        bank: Finds the neighbors.
+        targets: Losses of the same training subjects under any request.
+        tables: Tables of another estimator; used if they are of the same targets.
+        options: Options of `ContrastiveEstimator`.
     """
     if not can_be_counted(targets):
-        return ContrastiveEstimator(bank, targets, loss, reduction, limits)
+        return ContrastiveEstimator(bank, targets, **options)
     if tables is not None and tables.targets is not targets:
         tables = None
-    return CountedContrastive(bank, targets, loss, reduction, tables, limits)
+    return CountedContrastive(bank, targets, tables=tables, **options)

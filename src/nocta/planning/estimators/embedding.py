@@ -17,7 +17,6 @@ from torch import Tensor, nn
 
 from nocta.core.cohort import Cohort
 from nocta.core.errors import ConfigError
-from nocta.core.history import History
 from nocta.core.random_plans import random_requests, uniform_plans
 from nocta.planning.estimators.future_distribution import (
     Weighting,
@@ -184,11 +183,6 @@ class Embedding(FittedNetwork):
         if isinstance(self.net_, MLPNet):
             return self.net_.at(inputs, time + 1)
         return self._points(inputs, time)
-
-    def embed_history(self, history: History, time: int) -> Tensor:
-        """Points of subjects with this history at slot `time`, `(n, n_dimensions)`."""
-        self._check_fitted()
-        return self.embed(self.encoder_.encode(history.up_to(time)), time)
 
 
 class _Pairs:

@@ -19,7 +19,7 @@ class EnsembleEstimator(SequentialEstimator):
 
     Args:
         members: Estimators on the same scale of loss.
-        weights: One non-negative weight each; they are normalised.
+        weights: One non-negative weight each; they are normalized.
     """
 
     def __init__(self, members: Sequence[SequentialEstimator], weights: Sequence[float]) -> None:

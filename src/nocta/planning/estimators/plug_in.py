@@ -32,106 +32,76 @@ def plan_losses(
     Args:
         targets: Losses of the subjects on record.
         index: `(n,)` which of them.
-        requested: `(n, L, M)` or `(L, M)` what each is supposed to have asked for by `time`.
+        requested: `(n, L, M)` or `(L, M)` what is assumed to have been requested by `time`.
         plans: `(p, L, M)` shared by all; false at and before `time`.
         time: The current slot; -1 before the first visit.
         reduction: Sum over the later times, or mean over the labelled ones.
     """
     requested = np.broadcast_to(requested, (len(index), *plans.shape[1:])).copy()
     size = max(1, _ROWS // len(plans))
-    pieces = [
-        _chunk_losses(targets, index[rows], requested[rows], plans, time, reduction)
-        for rows in np.array_split(np.arange(len(index)), max(1, -(-len(index) // size)))
-    ]
+    pieces = []
+    for rows in np.array_split(np.arange(len(index)), max(1, -(-len(index) // size))):
+        later = _later_losses(targets, index[rows], requested[rows], plans, time)
+        labelled = targets.labelled[torch.from_numpy(index[rows]), None, time + 1 :, None]
+        counted = labelled.expand(later.shape).movedim(-1, -2)
+        pieces.append(loss_to_go(later.movedim(-1, -2), -1, counted, reduction))
     return torch.cat(pieces)
 
 
-def shared_plan_losses(
+def _later_losses(
     targets: LossTargets,
     index: NDArray[np.int64],
     requested: NDArray[np.bool_],
     plans: NDArray[np.bool_],
     time: int,
-    kind: PlanningLoss,
-    reduction: LossReduction = "sum",
-    tree: PlanTree | None = None,
 ) -> Tensor:
-    """One kind of loss-to-go of every plan, `(n, p)`, for subjects who were asked for the same.
-
-    Args:
-        targets: Losses of the subjects on record.
-        index: `(n,)` which of them.
-        requested: `(L, M)` what all of them are supposed to have asked for by `time`.
-        plans: `(p, L, M)` shared by all; false at and before `time`.
-        time: The current slot; -1 before the first visit.
-        kind: Which loss.
-        reduction: Sum over the later times, or mean over the labelled ones.
-        tree: The same plans as a tree, where it serves (`grows_trees`).
-    """
-    if tree is None:
-        which = targets.kinds.index(kind)
-        return plan_losses(targets, index, requested, plans, time, reduction)[..., which]
-    size = max(1, _NODES // len(tree))
-    pieces = [
-        _tree_losses(targets, index[i : i + size], requested, tree, time, kind, reduction)
-        for i in range(0, len(index), size)
-    ]
-    return torch.cat(pieces)
+    """Losses after slot `time`, `(n, p, L - time - 1, n_kinds)`."""
+    predictor, rows = targets.predictors[0], torch.from_numpy(index)
+    n, p = len(index), len(plans)
+    if grows_trees(targets) and isinstance(predictor, MLPPredictor):
+        data = targets.data[0]
+        inputs = data.inputs(index, requested)
+        shared = torch.from_numpy(plans)
+        log_proba = predictor.plan_log_proba(inputs, data.slots[rows], shared, time + 1)
+        labels = data.labels[rows, None, time + 1 :].expand(n, p, -1)
+        return torch.stack([losses_at_times(log_proba, labels, k) for k in targets.kinds], dim=-1)
+    asked = (requested[:, None] | plans).reshape(n * p, *plans.shape[1:])
+    losses = targets(np.repeat(index, p), asked)
+    return losses.view(n, p, *losses.shape[1:])[:, :, time + 1 :]
 
 
-def grows_trees(targets: LossTargets) -> bool:
-    """Whether losses can be computed along a tree of plans: realised ones of one plain network."""
-    return (
-        len(targets.predictors) == 1
-        and isinstance(targets.predictors[0], MLPPredictor)
-        and not targets.expected
-    )
-
-
-def _tree_losses(
+def tree_losses(
     targets: LossTargets,
     index: NDArray[np.int64],
     requested: NDArray[np.bool_],
     tree: PlanTree,
     time: int,
     kind: PlanningLoss,
-    reduction: LossReduction,
+    reduction: LossReduction = "sum",
 ) -> Tensor:
-    predictor, data, rows = targets.predictors[0], targets.data[0], torch.from_numpy(index)
+    """One kind of loss-to-go of every plan of a tree, `(n, p)`; see `grows_trees`.
+
+    Args are those of `plan_losses`, with the same `requested`, `(L, M)`, for all subjects.
+    """
+    predictor, data = targets.predictors[0], targets.data[0]
     assert isinstance(predictor, MLPPredictor)
-    asked = np.broadcast_to(requested, (len(index), *requested.shape)).copy()
-    log_proba = predictor.tree_log_proba(data.inputs(rows, asked), data.slots[rows], tree)
-    labels = data.labels[rows, time + 1 :]
-    total = tree.along_paths(losses_at_times(log_proba, labels[:, tree.depth], kind))
-    if reduction == "sum":
-        return total
-    return total / (labels >= 0).sum(1).clamp(min=1)[:, None]
+    size = max(1, _NODES // len(tree))
+    pieces = []
+    for rows in torch.split(torch.from_numpy(index), size):
+        asked = np.broadcast_to(requested, (len(rows), *requested.shape)).copy()
+        log_proba = predictor.tree_log_proba(data.inputs(rows, asked), data.slots[rows], tree)
+        labels = data.labels[rows, time + 1 :]
+        total = tree.along_paths(losses_at_times(log_proba, labels[:, tree.depth], kind))
+        if reduction == "mean":
+            total = total / (labels >= 0).sum(1).clamp(min=1)[:, None]
+        pieces.append(total)
+    return torch.cat(pieces)
 
 
-def _chunk_losses(
-    targets: LossTargets,
-    index: NDArray[np.int64],
-    requested: NDArray[np.bool_],
-    plans: NDArray[np.bool_],
-    time: int,
-    reduction: LossReduction,
-) -> Tensor:
-    predictor = targets.predictors[0]
-    n, p = len(index), len(plans)
-    labelled = targets.labelled[torch.from_numpy(index), None, :, None]
-    if grows_trees(targets) and isinstance(predictor, MLPPredictor):
-        data = targets.data[0]
-        log_proba = predictor.plan_log_proba(
-            data.inputs(index, requested),
-            data.slots[torch.from_numpy(index)],
-            torch.from_numpy(plans),
-            time + 1,
-        )
-        labels = data.labels[torch.from_numpy(index), None, time + 1 :].expand(n, p, -1)
-        later = torch.stack([losses_at_times(log_proba, labels, k) for k in targets.kinds], dim=-1)
-    else:
-        asked = (requested[:, None] | plans).reshape(n * p, *plans.shape[1:])
-        losses = targets(np.repeat(index, p), asked)
-        later = losses.view(n, p, *losses.shape[1:])[:, :, time + 1 :]
-    counted = labelled[:, :, time + 1 :].expand(later.shape)
-    return loss_to_go(later.movedim(-1, -2), -1, counted.movedim(-1, -2), reduction)
+def grows_trees(targets: LossTargets) -> bool:
+    """Whether losses can be computed along a tree of plans: realized ones of one plain network."""
+    return (
+        len(targets.predictors) == 1
+        and isinstance(targets.predictors[0], MLPPredictor)
+        and not targets.expected
+    )
