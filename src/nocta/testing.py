@@ -1,7 +1,7 @@
-"""For people who add their own method: tiny cohorts, small real fakes, and the contract.
+"""Test helpers for people who add their own method: tiny cohorts, small fakes, and the contract.
 
-`check_policy` and `check_predictor` verify the invariants every policy and predictor of the
-project keeps; run them on yours. `LEAKY_POLICIES` break them on purpose, one kind each.
+Run `check_policy` and `check_predictor` on your own classes: they verify the invariants of all
+policies and predictors. Each of the `LEAKY_POLICIES` breaks one of them on purpose.
 """
 
 from __future__ import annotations
@@ -39,9 +39,9 @@ __all__ = [
 
 
 def tiny_cohort(n_subjects: int = 24, seed: int = 0) -> Cohort:
-    """A small clinic: four visits, a blood test and a two-column scan, an outcome of two classes.
+    """A small clinic: four visits, a blood test, a scan with two columns, and two classes.
 
-    Some values, visits and labels are missing, there is free context, and blood has a fee.
+    Some values, visits and labels are missing, there is free context, and the blood draw has a fee.
 
     Example:
         >>> cohort = tiny_cohort(8)
@@ -83,7 +83,7 @@ def tiny_cohort(n_subjects: int = 24, seed: int = 0) -> Cohort:
 
 
 def tiny_counter_cohort(n_subjects: int = 32, seed: int = 0, n_times: int = 4) -> Cohort:
-    """The paper's digit and counter task over few times, small enough to solve exactly.
+    """The paper's digit and counter task with few times, small enough to solve exactly.
 
     Example:
         >>> tiny_counter_cohort(5).classes
@@ -106,14 +106,14 @@ def tiny_counter_cohort(n_subjects: int = 32, seed: int = 0, n_times: int = 4) -
     )
 
 
-# -- small real fakes --------------------------------------------------------------------
+# -- small fakes -------------------------------------------------------------------------
 
 
 class OraclePredictor(BayesPredictor):
     """The exact posterior for subjects of `tiny_counter_cohort`.
 
     Args:
-        n_times: As many as the cohort has.
+        n_times: Number of times of the cohort.
     """
 
     def __init__(self, n_times: int = 4) -> None:
@@ -121,9 +121,9 @@ class OraclePredictor(BayesPredictor):
 
 
 class RunningMeanPredictor(Predictor):
-    """Higher running means of what was acquired make higher classes more likely: no training.
+    """Predicts higher classes for higher running means of what was acquired. Needs no training.
 
-    Causal and deterministic; it works on any cohort and reacts to every value.
+    It is causal and deterministic, works on any cohort, and reacts to every value.
 
     Example:
         >>> cohort = tiny_cohort(5)
@@ -145,7 +145,7 @@ class RunningMeanPredictor(Predictor):
 
 
 class NonCausalPredictor(RunningMeanPredictor):
-    """Breaks causality on purpose: it predicts every time from everything acquired in the end."""
+    """Breaks causality on purpose: it predicts every time from the complete history."""
 
     def predict_proba(self, history: History) -> NDArray[np.float32]:
         final = super().predict_proba(history)[:, -1:]
@@ -156,11 +156,11 @@ class NonCausalPredictor(RunningMeanPredictor):
 
 
 class LeakyPolicy(Policy):
-    """Acquires the first feature visit by visit, as long as a forbidden look says so.
+    """Acquires the first feature at each visit, as long as a forbidden look at the data says so.
 
     Args:
-        cohort: What is being rolled out; an honest policy would not take it.
-        look: From the cohort, rows and current times to whom to go on with, `(n,)`.
+        cohort: The cohort being rolled out; an honest policy would not take it.
+        look: Maps the cohort, rows and current times to who continues, `(n,)`.
     """
 
     def __init__(
@@ -203,15 +203,15 @@ def _label(cohort: Cohort, rows: NDArray[np.int64], time: NDArray[np.int64]) -> 
 def _follow_up(
     cohort: Cohort, rows: NDArray[np.int64], time: NDArray[np.int64]
 ) -> NDArray[np.bool_]:
-    """Whether the subject comes back at all: follow-up that ends gives the outcome away."""
+    """Whether the subject comes back; the end of follow-up reveals the outcome."""
     later = np.arange(cohort.n_times) > time[:, None]
     return np.asarray((cohort.visits[rows] & later).sum(axis=1) > 1)
 
 
 class ImpatientPolicy(Policy):
-    """Adds the last feature to a visit where the first, ordered there a moment ago, is high.
+    """Adds the last feature to a visit if the pending value of the first feature is high.
 
-    It acts within visits, and looks the pending value up in the cohort it should not have.
+    It acts within visits, and reads the pending value from the cohort, which it should not have.
     """
 
     acts_within_visit = True

@@ -28,7 +28,7 @@ DEPENDS_ON = {
     "future": "a value of a later time",
     "label": "a label",
     "availability": "which later values, visits or labels exist",
-    "result": "a result that is not back before the visit is over",
+    "result": "a result that is pending until the visit is over",
 }
 
 
@@ -167,7 +167,7 @@ class LooksAtLabelAndValue(Policy):
 
 
 def test_a_leak_of_two_things_together_is_still_caught(cohort):
-    with pytest.raises(LeakageError, match="depends on several things together"):
+    with pytest.raises(LeakageError, match="depends on a combination of things"):
         audit_factory(LooksAtLabelAndValue, cohort, Terms(availability="known"))
 
 

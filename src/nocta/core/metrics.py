@@ -1,12 +1,12 @@
-"""How good the predictions of a roll-out are: one place, one decision on averaging.
+"""Metrics of the predictions of a roll-out.
 
-Every metric is *pooled* over the labelled (subject, time) pairs, so a subject with more labels
-counts for more. Ranking metrics (`ap`, `roc_auc`) are computed one class against the rest and
-averaged with equal weight over the classes that occur (macro); with two classes only the
-positive one, index 1, counts. Whatever cannot be computed is NaN, silently.
+Every metric is pooled over the labelled (subject, time) pairs, so a subject with more labels has
+more weight. Ranking metrics (`ap`, `roc_auc`) are computed for one class against the rest and
+averaged with equal weight over the classes that occur (macro); with two classes only the positive
+class, index 1, counts. A metric that is not defined is NaN, without a warning.
 
-Functions take `(p,)` labels and `(p, C)` probabilities of already pooled pairs, which is what
-a bootstrap over subjects wants; `summarize` takes a whole `Rollout`.
+Functions take `(p,)` labels and `(p, C)` probabilities of pooled pairs, as the bootstrap over
+subjects needs; `summarize` takes a whole `Rollout`.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ def roc_auc(labels: Labels, probabilities: Probabilities) -> float:
 
 
 def cross_entropy(labels: Labels, probabilities: Probabilities) -> float:
-    """Mean of minus the log probability of the true class, in nats."""
+    """Mean negative log probability of the true class, in nats."""
     if not len(labels):
         return float("nan")
     normal = normalized(probabilities)
@@ -81,11 +81,11 @@ def brier(labels: Labels, probabilities: Probabilities) -> float:
 
 @dataclass(frozen=True)
 class Reliability:
-    """Stated against observed frequency over bins of equal width; empty bins are left out.
+    """Stated and observed frequency over bins of equal width; empty bins are dropped.
 
     Args:
         stated: `(b,)` mean stated probability of each bin.
-        observed: `(b,)` how often it came true.
+        observed: `(b,)` observed frequency.
         counts: `(b,)` pairs in the bin.
     """
 
@@ -130,14 +130,14 @@ METRICS: dict[str, Callable[[Labels, Probabilities], float]] = {
     "brier": brier,
     "calibration_error": calibration_error,
 }
-#: Those and the one that is a metric of subjects, not of pairs.
+#: Including the metric that is computed over subjects instead of pairs.
 ALL_METRICS = (*METRICS, "tail_loss")
-#: Of all metrics, those where less is better.
+#: Metrics for which lower is better.
 LOWER_IS_BETTER = frozenset({"cross_entropy", "brier", "calibration_error", "tail_loss"})
 
 
 def check_metric(name: str) -> str:
-    """The name of a metric that can rank operating points, or an error that lists them."""
+    """Return the name of a metric if it exists; raise an error that lists all otherwise."""
     if name not in ALL_METRICS:
         hint = did_you_mean(name, ALL_METRICS)
         raise ConfigError(f"There is no metric '{name}'.{hint} Known: {', '.join(ALL_METRICS)}.")
@@ -147,8 +147,8 @@ def check_metric(name: str) -> str:
 def tail_loss(losses: NDArray[np.float64]) -> float:
     """Mean loss of the worst tenth of the subjects (at least one), from `(n, L)` pair losses.
 
-    The loss of a subject is the mean over its labelled times; subjects without a label are left
-    out.
+    The loss of a subject is the mean over its labelled times; subjects without a label are
+    dropped.
     """
     losses = losses[~np.isnan(losses).all(axis=1)]
     if not len(losses):
@@ -171,18 +171,18 @@ def evaluate_pairs(
 
 
 def summarize(rollout: Rollout, per_time: bool = True) -> dict[str, Any]:
-    """Everything worth reporting about a roll-out, as plain numbers and lists.
+    """Cost and metrics of a roll-out, as plain numbers and lists.
 
     Args:
-        rollout: What happened.
-        per_time: Also evaluate every slot by itself, which takes most of the time.
+        rollout: The roll-out.
+        per_time: Also evaluate each slot separately, which takes most of the time.
 
     Returns:
         `cost` (mean charge per subject); `accuracy`, `ap`, `roc_auc`, `cross_entropy`, `brier`,
         `calibration_error`, `tail_loss` pooled over all labelled pairs; `n_subjects`,
-        `n_labels`; `mean_stop_time` (last slot at which anything was asked for, over those who
-        asked at all); `stop_histogram`, how many never asked, asked last at slot 0, 1, ...; and
-        `per_time`, the same metrics as one list per name over the slots.
+        `n_labels`; `mean_stop_time` (slot of the last request, over subjects with any request);
+        `stop_histogram`, the number of subjects without a request, with the last one at slot 0, 1,
+        ...; and `per_time`, the same metrics as one list per name over the slots.
     """
     labels, probabilities = rollout.labels, rollout.probabilities
     asked = rollout.stop_time[rollout.stop_time >= 0]

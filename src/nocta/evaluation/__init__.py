@@ -1,4 +1,4 @@
-"""What happened, how good it was, and proof that nobody peeked."""
+"""Frontiers, their uncertainty, and the audit that finds leaks."""
 
 from nocta.core.environment import Environment
 from nocta.core.metrics import summarize

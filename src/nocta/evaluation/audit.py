@@ -1,9 +1,9 @@
-"""The audit: proof, for one policy on one cohort, that nothing was used before it was acquired.
+"""The audit: checks, for one policy on one cohort, that nothing is used before it is acquired.
 
-The policy is rolled out once in the real world. Then the world is changed wherever the policy
-has not looked by some slot `cut`, and the policy lives through the same acquisitions again. Up
-to the cut every decision and every prediction must be the same to the bit. One pass changes
-everything at once; only when something differs is each kind of change tried alone, to name it.
+The policy is rolled out once in the real world. Then everything the policy has not acquired by
+some slot `cut` is changed, and the same acquisitions are replayed. Up to the cut every decision and
+every prediction must be the same to the bit. One pass changes everything at once; if something
+differs, each kind of change is tried alone, to name the cause.
 """
 
 from __future__ import annotations
@@ -31,15 +31,15 @@ _TOLERANCE = 1e-6
 
 @dataclass(frozen=True)
 class AuditReport:
-    """What was verified; `audit` raises instead of returning when anything was wrong.
+    """What was verified; if anything is wrong, `audit` raises an error instead.
 
     Args:
         policy: Class of the policy.
         availability: The rule it was rolled out under.
         results: When a visit's results were shown.
-        n_subjects: How many subjects took part.
-        n_decisions: Decisions that were taken again in changed worlds, all identical.
-        n_predictions: (subject, time) predictions that were made again, all identical.
+        n_subjects: Number of subjects.
+        n_decisions: Number of decisions repeated in changed worlds, all identical.
+        n_predictions: Number of (subject, time) predictions repeated, all identical.
         kinds: What was changed in those worlds.
         cuts: The slots after which the future was changed; -1 is before the first visit.
         seconds: Wall time.
@@ -82,19 +82,19 @@ def audit(
     """Verify on a sample of `cohort` that `policy` neither peeks nor breaks a rule.
 
     Args:
-        policy: Ready to be rolled out.
+        policy: The policy to check, fitted.
         cohort: The subjects of a published result, such as a test split.
         n_subjects: Size of the sample.
         seed: Decides the sample, the changes, and the policy's own randomness.
-        budget: As in the roll-out to be published, and so are the next three.
+        budget: Budget of the roll-out to be published; the next three are its rules.
         availability: See `nocta.core.environment`.
         charge_missing: See `nocta.core.environment`.
         results: See `nocta.core.environment`.
-        n_cuts: At how many slots the future is cut off: every one, up to so many.
+        n_cuts: Maximum number of slots after which the future is changed.
 
     Raises:
-        LeakageError: Something changed that must not, or the policy holds the cohort itself.
-        PlanError: Time ran backwards, something was acquired twice, or a budget was exceeded.
+        LeakageError: A decision or prediction changed, or the policy holds the cohort itself.
+        PlanError: Time ran backward, a slot was acquired twice, or a budget was exceeded.
 
     Example:
         >>> from nocta.methods.fixed import FixedPlanPolicy
@@ -108,8 +108,8 @@ def audit(
     held = held_data(policy, cohort)
     if held:
         raise LeakageError(
-            f"{_name(policy)} holds the {held} of the subjects it is evaluated on. Fit and choose "
-            f"on other subjects, or evaluate on subjects it has never seen."
+            f"{_name(policy)} holds the {held} of the subjects it is evaluated on. Fit and tune it "
+            f"on other subjects, or evaluate it on subjects it has never seen."
         )
     rows = np.arange(len(cohort))
     if len(cohort) > n_subjects:
@@ -123,15 +123,15 @@ def audit(
 def audit_factory(
     make_policy: MakePolicy, cohort: Cohort, terms: Terms, *, seed: int = 0, n_cuts: int = 64
 ) -> AuditReport:
-    """The same for a policy that is built anew for every world it is rolled out in.
+    """The same for a policy that is built for each world it is rolled out in.
 
     Args:
         make_policy: Builds the policy for the cohort that will be rolled out. An honest policy
-            ignores the argument; one that looks things up in it is found out.
+            ignores the argument; a policy that looks things up in it is detected.
         cohort: The real world, all of it.
         terms: Budget and rules.
         seed: Decides the changes and the policy's own randomness.
-        n_cuts: At how many slots the future is cut off: every one, up to so many.
+        n_cuts: Maximum number of slots after which the future is changed.
     """
     started = clock.perf_counter()
     policy = make_policy(cohort)
@@ -184,10 +184,10 @@ class _World:
     seed: int
 
     def cause(self, leak: _Leak, kinds: Collection[Kind]) -> str:
-        """Which change alone is enough to see a leak, in words."""
+        """A change that reveals the leak by itself, in words."""
         tried: list[Kind] = ["result", *kinds] if leak.waiting else list(kinds)
         alone = next((kind for kind in tried if self.visit([kind])[0]), None)
-        return CHANGES[alone] if alone else "several things together that it cannot know"
+        return CHANGES[alone] if alone else "a combination of things it cannot know"
 
     def visit(self, kinds: Collection[Kind]) -> tuple[_Leak | None, int]:
         """The first thing that differs in a changed world, if any, and decisions compared."""
@@ -227,7 +227,7 @@ def _message(name: str, leak: str, change: str) -> str:
 
 
 def _check_causal(policy: Policy, recording: Recording, cut: int) -> None:
-    """Forgetting what was acquired after `cut` must leave the predictions up to it alone."""
+    """Predictions up to `cut` must not change if later acquisitions are removed."""
     if cut < 0:
         return
     now = policy.predict_proba(recording.rollout.history.up_to(cut))
@@ -242,9 +242,10 @@ def _check_causal(policy: Policy, recording: Recording, cut: int) -> None:
 
 
 def check_rules(recording: Recording, cohort: Cohort) -> None:
-    """Time moves forward, nothing closed, twice or over budget, no result before its visit is over.
+    """Check the rules of the environment from the recording alone.
 
-    Judged from the records, not from what the environment says.
+    Time moves forward; nothing is acquired twice, closed or over budget; no result is shown before
+    its visit is over.
     """
     time = np.full(len(cohort), -1)
     visiting = np.zeros(len(cohort), dtype=bool)
@@ -258,14 +259,14 @@ def check_rules(recording: Recording, cohort: Cohort) -> None:
             raise PlanError("A decision went back in time and was not stopped.")
         wanted = decision.features[go]
         if (wanted & (asked[rows, target] | ~cohort.catalog.open_slots[target])).any():
-            raise PlanError("Something closed, or acquired before, was acquired.")
+            raise PlanError("A closed slot, or one acquired before, was acquired.")
         asked[rows, target] |= wanted
         visiting[rows] = recording.within_visit & (wanted.any(axis=1) | (target > time[rows]))
         time[rows] = target
     paid = asked if recording.terms.charge_missing else asked & cohort.recorded
     due = cohort.catalog.cost_of(paid)
     if not np.allclose(due, recording.rollout.costs, atol=_TOLERANCE):
-        raise PlanError("What was charged is not what the acquired slots cost.")
+        raise PlanError("The charges differ from the prices of the acquired slots.")
     limit = np.inf if recording.terms.budget is None else recording.terms.budget
     if (due > np.asarray(limit) + _TOLERANCE).any():
         raise PlanError(f"A budget of {limit} was exceeded: {due.max():g} was charged.")
@@ -274,7 +275,7 @@ def check_rules(recording: Recording, cohort: Cohort) -> None:
 def _check_hidden(
     observation: Observation, time: NDArray[np.int64], visiting: NDArray[np.bool_]
 ) -> None:
-    """Nothing of a visit that is not over is shown."""
+    """No result of a visit is shown before the visit is over."""
     there = np.flatnonzero(visiting[observation.rows])
     now, history = time[observation.rows[there]], observation.history
     if history.requested[there, now].any() or not np.isnan(history.values[there, now]).all():
@@ -282,7 +283,7 @@ def _check_hidden(
 
 
 def _cuts(n_times: int, n_cuts: int) -> list[int]:
-    """Slots after which to cut, always with the first (-1) and the last."""
+    """Slots after which the future is changed; the first (-1) and the last are always included."""
     count = min(max(n_cuts, 2), n_times + 1)
     return [int(cut) for cut in np.unique(np.linspace(-1, n_times - 1, count).round())]
 

@@ -1,7 +1,7 @@
-"""How far an operating point could have come out otherwise: resampling independent units.
+"""Bootstrap intervals of operating points, by resampling independent units.
 
-A unit is a subject, or a whole group of subjects where the cohort has groups: the two knees of
-a patient are alike, and drawing them apart would make the intervals too narrow.
+A unit is a subject, or a whole group of subjects if the cohort has groups. The two knees of a
+patient are alike; drawing them separately would make the intervals too narrow.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ class Bands:
     Args:
         costs: Mean cost per subject.
         qualities: The metric.
-        cost_low: Lower end of the interval of the cost; `cost_high` is the upper end.
-        cost_high: See `cost_low`.
+        cost_low: Lower end of the interval of the cost.
+        cost_high: Upper end of the interval of the cost.
         quality_low: Lower end of the interval of the metric.
-        quality_high: Upper end.
-        samples: `(k, n_resamples)` the metric in every resample. Resample `i` holds the same
-            subjects at every operating point of one cohort, so differences are paired.
+        quality_high: Upper end of the interval of the metric.
+        samples: `(k, n_resamples)` the metric in every resample. Resample `i` has the same subjects
+            at every operating point of one cohort, so differences are paired.
     """
 
     costs: NDArray[np.float64]
@@ -52,7 +52,7 @@ def bootstrap_bands(
 ) -> Bands:
     """Percentile intervals of cost and quality over subjects drawn with replacement.
 
-    Subjects are drawn, never single visits: visits of one subject are alike. Where the cohort
+    Subjects are drawn, never single visits, because visits of one subject are alike. If the cohort
     has groups, whole groups are drawn. Metrics that are means over predictions are resampled in
     one array operation; ranking metrics one by one.
 
@@ -66,8 +66,7 @@ def bootstrap_bands(
     check_metric(metric)
     if not rollouts or min(len(np.unique(r.units)) for r in rollouts) < 2:
         raise ConfigError(
-            "A bootstrap needs roll-outs of at least two subjects (of two groups, where there "
-            "are groups)."
+            "A bootstrap needs roll-outs of at least two subjects (two groups if there are groups)."
         )
     tails = [(1 - confidence) / 2, (1 + confidence) / 2]
     qualities, samples, cost_ends = [], [], []
@@ -94,13 +93,13 @@ def bootstrap_bands(
 
 @dataclass(frozen=True)
 class _Units:
-    """What is drawn: units of one or more subjects.
+    """The units to draw, each of one or more subjects.
 
     Args:
         of_subject: `(n,)` the unit of every subject.
         sizes: `(u,)` subjects per unit.
         order: `(n,)` subjects, unit by unit.
-        starts: `(u,)` where a unit begins in `order`.
+        starts: `(u,)` position of the first subject of each unit in `order`.
     """
 
     of_subject: NDArray[np.int64]
@@ -115,11 +114,11 @@ class _Units:
         return cls(units, sizes, np.argsort(units, kind="stable"), np.cumsum(sizes) - sizes)
 
     def total(self, amounts: NDArray[Any]) -> NDArray[np.float64]:
-        """Sums of an amount per subject over the subjects of each unit, `(u,)`."""
+        """Sum over the subjects of each unit, `(u,)`."""
         return np.asarray(np.bincount(self.of_subject, weights=amounts), dtype=float)
 
     def subjects(self, draw: NDArray[np.int64]) -> NDArray[np.int64]:
-        """The subjects of these units, those of a unit drawn twice twice."""
+        """The subjects of these units; a unit drawn twice gives its subjects twice."""
         sizes = self.sizes[draw]
         shift = self.starts[draw] - (np.cumsum(sizes) - sizes)
         return np.asarray(self.order[np.repeat(shift, sizes) + np.arange(sizes.sum())])
@@ -149,7 +148,7 @@ def _statistic(rollout: Rollout, metric: str, units: _Units) -> Statistic:
 
 
 def _cell_scores(rollout: Rollout, metric: str) -> NDArray[np.float64] | None:
-    """The share of every (subject, time) pair in a metric that is a mean, `(n, L)`."""
+    """The value of each (subject, time) pair, `(n, L)`, if the metric is a mean over pairs."""
     labels, probabilities = rollout.labels, rollout.probabilities
     if metric == "accuracy":
         return np.asarray(probabilities.argmax(axis=2) == labels, dtype=float)
@@ -164,7 +163,7 @@ def _cell_scores(rollout: Rollout, metric: str) -> NDArray[np.float64] | None:
 
 
 def _mean(sums: NDArray[np.float64], counts: NDArray[Any]) -> Statistic:
-    """Of amounts per unit and the number of cases they are sums over."""
+    """Mean over cases, from sums and counts per unit."""
 
     def statistic(draws: NDArray[np.int64]) -> NDArray[np.float64]:
         with np.errstate(invalid="ignore"):  # no label in a whole resample
@@ -174,6 +173,6 @@ def _mean(sums: NDArray[np.float64], counts: NDArray[Any]) -> Statistic:
 
 
 def _quantiles(sample: NDArray[np.float64], tails: list[float]) -> NDArray[np.float64]:
-    """Quantiles of the resamples in which the metric was defined."""
+    """Quantiles over the resamples in which the metric is defined."""
     defined = sample[~np.isnan(sample)]
     return np.quantile(defined, tails) if defined.size else np.full(2, np.nan)

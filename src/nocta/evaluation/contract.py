@@ -1,7 +1,7 @@
-"""The contract every policy and predictor keeps, as checks that others can run on theirs.
+"""The contract of policies and predictors, as checks; public through `nocta.testing`.
 
-`nocta.testing` is the public door. A leak raises `LeakageError`, a broken rule of the
-environment `PlanError`, anything else `AssertionError`.
+A leak raises `LeakageError`, a broken rule of the environment `PlanError`, anything else
+`AssertionError`.
 """
 
 from __future__ import annotations
@@ -44,22 +44,23 @@ def check_policy(
 ) -> None:
     """Verify the invariants of `docs/explanation/leakage.md` for one policy.
 
-    Nothing that was not acquired, is pending, lies ahead, or is a label changes a decision or a
-    prediction, to the bit; time moves forward, nothing twice, never over a budget; same seed,
-    same result; a subject alone is decided for as in the batch; saving and loading change nothing.
+    Values that were not acquired, pending results, the future, and labels change no decision and no
+    prediction, to the bit. Time moves forward, nothing is acquired twice, no budget is exceeded.
+    The same seed gives the same result. A subject alone gets the same decisions as in the batch.
+    Saving and loading change nothing.
 
     Args:
         make_policy: Builds the policy for the cohort that will be rolled out. A fitted policy
             is passed as `lambda _: policy`.
-        cohort: Some two dozen subjects, with missing values, visits and labels if possible.
-        budget_shares: Hard budgets to try, as a share of the price of everything; `None` for no
+        cohort: About two dozen subjects, with missing values, visits and labels if possible.
+        budget_shares: Hard budgets to try, as shares of the price of everything; `None` for no
             limit.
-        availabilities: Rules to try.
-        results: When results are shown; one rule is as good as another, and the first is taken,
-            where the policy does not act within visits.
+        availabilities: Availability rules to try.
+        results: When results are shown. Only the first rule is tried if the policy does not act
+            within visits, because it makes no difference.
         seed: Decides the changes and the policy's own randomness.
-        n_cuts: At how many slots the future is cut off.
-        n_alone: How many subjects are also decided for one by one.
+        n_cuts: Maximum number of slots after which the future is changed.
+        n_alone: Number of subjects that are also checked one by one.
 
     Example:
         >>> from nocta.methods.fixed import RandomPolicy
@@ -80,7 +81,7 @@ def check_policy(
 
 
 def check_predictor(predictor: Predictor, cohort: Cohort, *, seed: int = 0) -> None:
-    """Verify that a predictor is causal, deterministic, and treats each subject by itself.
+    """Verify that a predictor is causal and deterministic, and treats each subject separately.
 
     Args:
         predictor: Fitted.
@@ -130,7 +131,7 @@ def _check_causal(
     cut: int,
     rng: np.random.Generator,
 ) -> None:
-    """Neither later values, nor later availability, nor later acquisitions matter."""
+    """Later values, availability and acquisitions must not change earlier predictions."""
     changed = perturb(cohort, ("future", "availability"), requested, cut, rng)
     for history in (
         History.of(changed, requested),
@@ -151,7 +152,7 @@ def _check_others(
     probabilities: NDArray[np.float32],
     rng: np.random.Generator,
 ) -> None:
-    """What is known of one subject must not change the prediction for another."""
+    """The values of one subject must not change the prediction for another."""
     kept = rng.random(len(cohort)) < 0.5
     everything: tuple[Kind, ...] = ("future",)
     world = perturb(cohort, everything, requested, -1, rng)
@@ -169,11 +170,11 @@ def _check_repeats(policy: Policy, cohort: Cohort, first: Recording) -> None:
         same_rows(first.requested, again.requested).all()
         and same_rows(first.rollout.probabilities, again.rollout.probabilities).all()
     )
-    _require(same, f"{_name(policy)} does something else with the same seed.")
+    _require(same, f"{_name(policy)} acts differently with the same seed.")
 
 
 def _check_alone(policy: Policy, recording: Recording, n_alone: int) -> None:
-    """Each subject by itself, with the row it has in the batch, is decided for as before."""
+    """Each subject alone, with its row of the batch, must get the same decisions."""
     n = len(recording.rollout)
     policy.begin(n, recording.seed)
     for observation, decision in recording.rounds:
@@ -224,7 +225,7 @@ def _check_predictor_saves(
 
 
 def _save_and_load(item: T) -> T | None:
-    """A copy by way of whatever the object offers for it; `None` where it offers nothing."""
+    """A copy through `save` and `load`, or `state` and `from_state`; `None` if it has neither."""
     kind: Any = type(item)
     if hasattr(item, "save") and hasattr(kind, "load"):
         with tempfile.TemporaryDirectory() as folder:

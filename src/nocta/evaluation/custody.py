@@ -1,7 +1,7 @@
-"""Whose data is inside an object: a search for the evaluated subjects within a policy.
+"""Search for the data of the evaluated subjects inside a policy.
 
-A policy that was handed the test subjects before it is evaluated could look them up; no change
-of the world would show it, since it reads its own copy. So the audit also looks inside.
+A policy that received the test subjects before it is evaluated could look them up. Changing the
+world would not reveal it, because the policy reads its own copy. So the audit looks inside too.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ _LEAVES = (str, bytes, int, float, complex, bool, type(None), type, ModuleType, 
 def held_data(holder: Any, cohort: Cohort) -> str:
     """Which data of `cohort` an object holds: `"values"`, `"labels"`, both, or nothing.
 
-    Attributes, containers, closures and tensors are followed. An array counts when it shares
-    memory with the cohort's, or is an equal copy of it as a whole.
+    Attributes, containers, closures and tensors are followed. An array counts if it shares memory
+    with the cohort's array, or is an equal copy of the whole array.
 
     Example:
         >>> from nocta.testing import tiny_cohort
@@ -49,7 +49,7 @@ def _is_same(found: NDArray[Any], truth: NDArray[Any]) -> bool:
 def _arrays(root: Any) -> Iterator[NDArray[Any]]:
     """Every array that can be reached from `root`."""
     stack, seen = [root], {id(root)}
-    keep = []  # so that ids of short-lived objects are not given out twice
+    keep = []  # so that ids of short-lived objects are not reused
     while stack and len(seen) < _MAX_OBJECTS:
         item = stack.pop()
         keep.append(item)

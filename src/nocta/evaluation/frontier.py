@@ -25,8 +25,8 @@ class Frontier:
     Args:
         costs: `(k,)` mean cost per subject.
         qualities: `(k,)` the metric at each point.
-        metric: Which one; decides whether more or less is better.
-        label: How the method is called.
+        metric: Name of the metric; decides whether higher or lower is better.
+        label: Name of the method.
 
     Example:
         >>> frontier = Frontier([4.0, 1.0, 2.0], [0.9, 0.5, 0.6])
@@ -87,12 +87,12 @@ def upper_envelope(points: ArrayLike, kind: EnvelopeKind = "hull") -> Points:
     """The best of some (cost, quality) points, in order of cost; more quality is better.
 
     Args:
-        points: `(k, 2)`; points with a NaN are left out.
-        kind: `"pareto"` keeps each point that is better than everything cheaper. `"hull"` keeps
-            the corners of the concave hull of those: what lies between two corners is reached by
-            choosing one of the two policies at random per subject. That holds for metrics that
-            are means over predictions (accuracy, cross-entropy, Brier); average precision and
-            ROC AUC do not mix linearly, so use `"pareto"` for them.
+        points: `(k, 2)`; points with a NaN are dropped.
+        kind: `"pareto"` keeps each point that is better than all cheaper points. `"hull"` keeps the
+            corners of their concave hull: choosing one of two policies at random per subject
+            reaches the points in between. This holds for metrics that are means over predictions
+            (accuracy, cross-entropy, Brier). Average precision and ROC AUC do not mix linearly,
+            so use `"pareto"` for them.
 
     Example:
         >>> points = [(0, 0.3), (1, 0.35), (2, 0.8), (3, 0.7), (4, 0.9)]
@@ -118,15 +118,14 @@ def area(
 ) -> float:
     """Mean quality over the costs from `low` to `high` (the area, divided by the range).
 
-    Between points the curve is linear, after the last point flat: money that is not spent does
-    no harm. Before the first point it starts from `start`. Where `low` and `high` are one cost,
-    it is the quality there.
+    The curve is linear between points, flat after the last point, and starts from `start` before
+    the first one. If `low` equals `high`, the area is the quality at that cost.
 
     Args:
-        points: `(k, 2)` cost and quality, as they are; take an envelope first if that is wanted.
-        low: Where the range begins.
-        high: Where it ends.
-        start: The do-nothing point, usually `(0, quality of "nothing")`.
+        points: `(k, 2)` cost and quality; take an envelope first if you want one.
+        low: Start of the range.
+        high: End of the range.
+        start: The point of acquiring nothing, usually `(0, quality of "nothing")`.
     """
     curve = _with_start(_as_points(points), start)
     if low > high + _SAME_COST:
@@ -147,13 +146,13 @@ def area(
 
 @dataclass(frozen=True)
 class PairedDifference:
-    """How much more one method reaches than another on the same seeds or splits.
+    """Difference between two methods on the same seeds or splits.
 
     Args:
         mean: Mean of the differences.
-        standard_error: Of that mean, over the pairs; NaN with a single pair.
+        standard_error: Standard error of the mean over the pairs; NaN for a single pair.
         n: Number of pairs.
-        wins: In how many the first is ahead.
+        wins: Number of pairs in which the first method is ahead.
     """
 
     mean: float
@@ -166,7 +165,7 @@ class PairedDifference:
 
 
 def paired_difference(first: ArrayLike, second: ArrayLike) -> PairedDifference:
-    """Compare two methods seed by seed; pairs with a NaN are left out.
+    """Compare two methods seed by seed; pairs with a NaN are dropped.
 
     Example:
         >>> print(paired_difference([0.7, 0.8, 0.9], [0.6, 0.75, 0.9]))
@@ -197,7 +196,7 @@ def _with_start(points: Points, start: tuple[float, float] | None) -> Points:
 
 
 def _interpolate(curve: Points, costs: NDArray[np.float64]) -> NDArray[np.float64]:
-    # Points of equal cost count as one of their mean quality.
+    # Points of equal cost count as one point with their mean quality.
     knots, which = np.unique(curve[:, 0], return_inverse=True)
     means = np.bincount(which, curve[:, 1]) / np.bincount(which)
     return np.asarray(np.interp(costs, knots, means, left=np.nan))

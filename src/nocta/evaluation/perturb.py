@@ -1,6 +1,6 @@
-"""Other worlds: a cohort changed wherever a policy has not looked yet.
+"""Changed worlds: a cohort with changes in everything a policy has not acquired yet.
 
-An honest policy cannot tell such a world from the real one before it arrives at the change.
+An honest policy cannot tell such a world from the real one before it reaches a change.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from nocta.core.cohort import Cohort
 
 Kind = Literal["value", "future", "label", "availability", "result"]
-#: Together they change everything; a pending result is a value of the future.
+#: Together they change everything; a pending result counts as a future value.
 KINDS: tuple[Kind, ...] = get_args(Kind)[:4]
 
 #: What a leak of each kind depends on, for messages.
@@ -24,7 +24,7 @@ CHANGES: dict[Kind, str] = {
     "future": "a value of a later time",
     "label": "a label",
     "availability": "which later values, visits or labels exist",
-    "result": "a result that is not back before the visit is over",
+    "result": "a result that is pending until the visit is over",
 }
 
 
@@ -35,17 +35,17 @@ def perturb(
     cut: int,
     rng: np.random.Generator,
 ) -> Cohort:
-    """A world that looks the same up to slot `cut` to somebody who asked for `requested`.
+    """A world that looks the same up to slot `cut` after these requests.
 
     Args:
         cohort: The real world.
-        kinds: `"value"` changes recorded values up to `cut` that were not asked for, `"future"`
-            all recorded values after it, `"label"` every label, `"availability"` which values,
-            later visits and later labels exist, `"result"` recorded values that were asked for
-            at the slot after `cut`, where some may be waiting for them. New values come from the
-            same column, so they stay in its range.
-        requested: `(n, L, M)` what was asked for in the end.
-        cut: The last slot that stays as it was where it was looked at; -1 for none.
+        kinds: `"value"` changes recorded values up to `cut` that were not requested, `"future"` all
+            recorded values after it, `"label"` every label, `"availability"` which values, later
+            visits and later labels exist, `"result"` recorded values that were requested at the
+            slot after `cut`, which may be pending. New values come from the same column, so they
+            stay in its range.
+        requested: `(n, L, M)` what was requested in the whole roll-out.
+        cut: The last slot at which requested values stay the same; -1 for none.
         rng: Source of randomness.
     """
     later = np.arange(cohort.n_times) > cut
@@ -67,7 +67,7 @@ def perturb(
     if "availability" in kinds:
         flip = ~looked_at & (rng.random(requested.shape) < 0.5)
         _flip(values, cohort.catalog.expand(flip), pools, rng)
-        # At a visit where something was asked for, whether it took place is known already.
+        # A request reveals whether its visit took place.
         visits ^= ~looked_at.any(axis=2) & (rng.random(visits.shape) < 0.5)
         drawn = rng.integers(cohort.n_classes, size=labels.shape)
         other = np.where(labels >= 0, -1, drawn)
@@ -81,7 +81,7 @@ def _change(
     pools: list[NDArray[np.float32]],
     rng: np.random.Generator,
 ) -> None:
-    """Replace recorded values, in place, by different ones of the same column."""
+    """Replace recorded values, in place, with other values of the same column."""
     for d, pool in enumerate(pools):
         chosen = cells[..., d] & ~np.isnan(values[..., d])
         current = values[..., d][chosen]
@@ -98,7 +98,7 @@ def _flip(
     pools: list[NDArray[np.float32]],
     rng: np.random.Generator,
 ) -> None:
-    """Remove what is recorded and invent what is missing, in place."""
+    """Remove recorded values and fill in missing ones, in place."""
     missing = np.isnan(values)
     values[cells & ~missing] = np.nan
     for d, pool in enumerate(pools):

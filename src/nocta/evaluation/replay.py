@@ -1,4 +1,4 @@
-"""Record what a policy saw and did, and let a policy live through it again in another world."""
+"""Record what a policy saw and did, and replay it in a changed world."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from nocta.core.rollout import Rollout, rollout
 
 @dataclass(frozen=True)
 class Terms:
-    """Under which rules a roll-out takes place; see `nocta.core.rollout.rollout`."""
+    """The rules of a roll-out; see `nocta.core.environment`."""
 
     budget: float | NDArray[np.float64] | None = None
     availability: Availability = "on-arrival"
@@ -28,7 +28,7 @@ class Terms:
 
 
 class RecordingPolicy(Policy):
-    """Passes everything on to `policy` and keeps each observation with the decision it led to."""
+    """Wraps `policy` and keeps each observation with its decision."""
 
     def __init__(self, policy: Policy) -> None:
         self.policy = policy
@@ -61,12 +61,12 @@ class Recording:
 
     @property
     def requested(self) -> NDArray[np.bool_]:
-        """Everything that was asked for, `(n, L, M)`."""
+        """Everything that was requested, `(n, L, M)`."""
         return self.rollout.history.requested
 
 
 def record(policy: Policy, cohort: Cohort, terms: Terms, seed: int) -> Recording:
-    """Roll out `policy` in the ordinary way, recording every round."""
+    """Roll out `policy` as usual, recording every round."""
     recorder = RecordingPolicy(policy)
     done = rollout(
         recorder,
@@ -81,7 +81,7 @@ def record(policy: Policy, cohort: Cohort, terms: Terms, seed: int) -> Recording
 
 
 class _ForcedEnvironment(Environment):
-    """Executes what was decided in the recording, even where this world would not allow it."""
+    """Executes the recorded decisions, even if this world would not allow them."""
 
     def observe(self) -> Observation:
         seen = super().observe()
@@ -93,9 +93,9 @@ class _ForcedEnvironment(Environment):
 
 @dataclass(frozen=True)
 class Round:
-    """One round of a replay: what was seen and decided then, and what is now.
+    """One round of a replay: what was seen and decided in the recording, and in the replay.
 
-    `early` marks the subjects that know nothing beyond the cut: nothing may differ for them.
+    `early` marks the subjects that know nothing beyond the cut; nothing may differ for them.
     """
 
     observation: Observation
@@ -105,7 +105,7 @@ class Round:
     early: NDArray[np.bool_] = field(repr=False)
 
     def changed_view(self) -> NDArray[np.bool_]:
-        """For whom the environment shows something else than in the recording, `(n,)`."""
+        """Who sees something else than in the recording, `(n,)`."""
         before, now = self.observation, self.seen
         pairs = [
             (before.history.values, now.history.values),
@@ -123,18 +123,18 @@ class Round:
         return differs & self.early
 
     def changed_decision(self) -> NDArray[np.bool_]:
-        """Who decides otherwise than in the recording, `(n,)`."""
+        """Whose decision differs from the recording, `(n,)`."""
         go = ~self.decision.stop[:, None]
         features = ~same_rows(self.decision.features & go, self.found.features & go)
         return np.asarray(((self.decision.time != self.found.time) | features) & self.early)
 
 
 def replay(policy: Policy, world: Cohort, recording: Recording, cut: int) -> Iterator[Round]:
-    """Ask `policy` again in `world`, round by round, along the recorded acquisitions.
+    """Let `policy` decide again in `world`, round by round, along the recorded acquisitions.
 
-    The recorded decisions are executed whatever the policy says now, so each round has the same
-    subjects in the same batch, and results can be compared to the bit. It ends when every
-    subject has passed slot `cut`; whoever waits for the results of a visit has not passed it.
+    The recorded decisions are executed, whatever the policy decides now. So each round has the
+    same subjects in the same batch, and results can be compared to the bit. The replay ends when
+    every subject has passed slot `cut`; a subject with pending results has not passed it.
     """
     terms = recording.terms
     env = _ForcedEnvironment(
@@ -151,7 +151,7 @@ def replay(policy: Policy, world: Cohort, recording: Recording, cut: int) -> Ite
 
 
 def _copy(observation: Observation) -> Observation:
-    """In case the policy writes into what it is given."""
+    """A copy, in case the policy writes into its input."""
     return replace(observation, history=deepcopy(observation.history))
 
 

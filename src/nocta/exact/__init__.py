@@ -1,4 +1,4 @@
-"""The yardstick: exact answers for tasks small enough to have them.
+"""Exact answers for small tasks, to compare methods with.
 
 `FiniteTask` describes a task, `label_posterior` is its Bayes filter, `build_graph` lists the
 beliefs a policy can reach. On the graph, `optimal_frontier` gives the best accuracy at each cost,

@@ -1,4 +1,4 @@
-"""The Bayes filter: exact label posteriors from whatever has been acquired.
+"""The Bayes filter: exact label posteriors from what has been acquired.
 
 The belief is a joint distribution over hidden state and running sum. One forward pass over time
 gives the posterior of every label from acquisitions up to its own time, and nothing later.
@@ -27,7 +27,7 @@ def label_posterior(
     Args:
         task: The task the subjects come from.
         values: `(n_subjects, n_times, n_features)`; read only where acquired. An acquired value
-            that is NaN (missing when asked for) tells nothing.
+            that is NaN (unavailable) carries no information.
         acquired: Booleans of the same shape.
         impossible: What to do with values that the task cannot produce: `"raise"`, or `"ignore"` to
             treat everything acquired at that time as not acquired.
@@ -77,7 +77,7 @@ def observation_likelihood(
         known: Which of them were seen.
 
     Returns:
-        `(n_subjects, n_states)`; 1 where nothing was seen.
+        `(n_subjects, n_states)`; 1 if nothing was seen.
     """
     likelihood = np.ones((len(values), task.n_states))
     for m in range(task.n_features):
@@ -90,7 +90,7 @@ def observation_likelihood(
 
 
 def value_codes(values: FloatArray, n_values: int) -> IntArray:
-    """Categories of recorded numbers; -1 for a number that is none of `0 .. n_values - 1`."""
+    """Categories of recorded numbers; -1 for a number outside `0 .. n_values - 1`."""
     fits = np.isin(values, np.arange(n_values))
     return np.where(fits, np.where(fits, values, 0.0).astype(np.int64), -1)
 

@@ -1,9 +1,9 @@
 """Building the belief graph: expand every belief by every action and outcome, and merge.
 
 Two facts keep the graph small. States with the same row of the transition matrix have the same
-future, so a belief over them is summed up. And a belief whose running sum is shifted has the same
-future rewards, so beliefs are stored from their lowest possible sum upwards. Expansion is a matrix
-product per chunk of beliefs; equal beliefs are found by a key of their rounded numbers.
+future, so a belief is summed over them. A belief whose running sum is shifted has the same future
+rewards, so beliefs are stored from their lowest possible sum upward. Expansion is a matrix product
+per chunk of beliefs; equal beliefs are found by a key of their rounded numbers.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def build_graph(
 
     Args:
         task: The task.
-        max_beliefs: Refuse rather than exhaust the memory beyond this many beliefs at one time. The
+        max_beliefs: Raise an error, to save memory, beyond this many beliefs at one time. The
             paper's task has 1.8 million at its last time.
         progress: Show a bar.
 

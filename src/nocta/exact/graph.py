@@ -1,4 +1,4 @@
-"""The belief graph: every belief a policy can reach, each counted once.
+"""The belief graph: every belief a policy can reach, stored once.
 
 A node at level `t` is what is believed before anything is acquired at time `t`. Nothing here
 depends on a cost weight: one graph serves every cost weight, every policy and both losses.

@@ -27,7 +27,7 @@ class PlanTable:
     Attributes:
         level: The time the plans begin.
         plans: `(n_plans, n_times - level)` bit masks of features; plan 0 acquires nothing.
-        rewards: `(n_nodes, n_plans)` expected reward-to-go, costs not taken off.
+        rewards: `(n_nodes, n_plans)` expected reward-to-go before costs.
         costs: `(n_plans,)`.
     """
 
@@ -64,9 +64,9 @@ def plan_tables(
     Args:
         graph: The beliefs.
         loss: Which reward.
-        prune: Leave out a plan that earns the same as a cheaper one at every belief (as plans with
+        prune: Drop a plan that earns the same as a cheaper one at every belief (as plans with
             useless features do). The best plan is never lost; the best in few rounds may be.
-        max_entries: Refuse rather than exhaust the memory beyond this many values in a table.
+        max_entries: Raise an error, to save memory, beyond this many values in a table.
 
     Yields:
         One table per level.

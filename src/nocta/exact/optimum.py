@@ -19,7 +19,7 @@ from nocta.exact.graph import BeliefGraph, Level, Loss
 from nocta.exact.policy import GraphPolicy
 from nocta.exact.task import FiniteTask, FloatArray
 
-# Among actions worth the same, the cheapest is taken: a hair of extra cost decides.
+# A tiny extra cost breaks ties: among actions worth the same, the cheapest is taken.
 _TIE = 1e-9
 
 
@@ -61,7 +61,7 @@ def optimal_values(
         graph: The beliefs.
         cost_weight: What one unit of cost is worth.
         loss: Which reward.
-        n_rounds: At most this many times with an acquisition (`s`); no limit when left out.
+        n_rounds: Maximum number of times with an acquisition (`s`); no limit by default.
 
     Returns:
         Per level, `(n_nodes,)`.
@@ -101,7 +101,7 @@ class FrontierPoint(NamedTuple):
 class OptimalFrontier:
     """The greatest accuracy at each mean cost: vertices in order of cost.
 
-    Between two vertices lies what mixing their policies achieves.
+    Between two vertices, mixing their policies achieves the points on the line.
 
     Attributes:
         cost_weight: `(n_vertices,)`; the policy of a vertex is optimal at this cost weight.
@@ -127,7 +127,7 @@ class OptimalFrontier:
 
 
 def accuracy_at(frontier: OptimalFrontier, cost: ArrayLike) -> FloatArray:
-    """The greatest accuracy at a mean cost; beyond the last vertex nothing more is to be had."""
+    """The greatest accuracy at a mean cost; constant beyond the last vertex."""
     at = np.asarray(cost, dtype=np.float64)
     return np.asarray(np.interp(at, frontier.cost, frontier.accuracy))
 
@@ -137,7 +137,7 @@ def optimal_frontier(
 ) -> OptimalFrontier:
     """All vertices of the frontier, by recursive bisection of the cost weight.
 
-    Two neighbouring vertices define a cost weight, the slope between them. The optimal policy for
+    Two neighboring vertices define a cost weight, the slope between them. The optimal policy for
     it is either a new vertex between them, or proof that there is none.
 
     Args:
@@ -161,7 +161,7 @@ def optimal_frontier(
         found = optimal_policy(graph, cost_weight).evaluate()
         return FrontierPoint(cost_weight, found.cost, found.accuracy)
 
-    low, high = solve(_dearest(graph)), solve(0.0)
+    low, high = solve(_prohibitive_weight(graph)), solve(0.0)
     vertices = [low, high]
     waiting = [(low, high)]
     with progress_bar(desc="frontier", unit=" cost weights", show=progress) as bar:
@@ -180,7 +180,7 @@ def optimal_frontier(
     return OptimalFrontier(*columns)
 
 
-def _dearest(graph: BeliefGraph) -> float:
+def _prohibitive_weight(graph: BeliefGraph) -> float:
     """A cost weight at which no acquisition pays."""
     costs = np.concatenate([level.costs for level in graph.levels])
     cheapest = costs[costs > 0].min(initial=np.inf)

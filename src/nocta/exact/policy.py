@@ -33,7 +33,7 @@ class GraphPolicy:
     """Which features to acquire at each reachable belief.
 
     Deciding slot by slot is the same as deciding, after each acquisition, when the next one will
-    be: nothing is learned in between.
+    be, because nothing is learned in between.
 
     Args:
         graph: The beliefs.
@@ -88,7 +88,7 @@ class GraphPolicy:
 
         Returns:
             Times `(n_subjects,)`, all greater than `after`, the horizon meaning stop; and features
-            `(n_subjects, n_features)`, all false where stopped.
+            `(n_subjects, n_features)`, all false if stopped.
         """
         observed = np.asarray(values, dtype=np.float64)
         known = np.asarray(acquired, dtype=bool) & ~np.isnan(observed)
@@ -169,7 +169,7 @@ class GraphPolicy:
 
 
 def constant_policy(graph: BeliefGraph, plan: Sequence[int]) -> GraphPolicy:
-    """The policy that follows one plan whatever it sees.
+    """The policy that follows one fixed plan.
 
     Args:
         graph: The beliefs.
@@ -180,7 +180,7 @@ def constant_policy(graph: BeliefGraph, plan: Sequence[int]) -> GraphPolicy:
 
 
 def _find_edge(level: Level, row: IntArray, outcome: IntArray) -> IntArray:
-    """Index of the edge of each row with that outcome; -1 where there is none."""
+    """Index of the edge of each row with that outcome; -1 if there is none."""
     begin, end = level.starts[row], level.starts[row + 1]
     found = np.full(len(row), -1)
     for step in range(int((end - begin).max(initial=0))):

@@ -1,7 +1,7 @@
-"""Finite longitudinal tasks: a hidden Markov chain, what it shows, what it is asked.
+"""Finite longitudinal tasks: a hidden Markov chain, its features and its labels.
 
 Everything else in `nocta.exact` works from a `FiniteTask`. `synthetic_task` is the paper's digit
-and counter task (section 4.1) with its knobs exposed, so that variants can be drawn and solved.
+and counter task (section 4.1) with its knobs exposed, so that variants can be sampled and solved.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ class FiniteTask:
 
     The label at a time is either the running sum of `increments` over the states visited so far
     (this time included), or a function of the present state, `state_labels`: give exactly one.
-    A random increment is modelled by making what decides it part of the state.
+    To model a random increment, make its cause part of the state.
 
     Args:
         initial: `(n_states,)` probabilities of the first state.
@@ -142,10 +142,10 @@ def synthetic_task(
         n_digits: Digits are uniform on `0 .. n_digits - 1`.
         n_starts: Countdowns start uniformly on `0 .. n_starts - 1`.
         horizon: Number of times.
-        costs: Of digit and counter, `(2,)` or `(horizon, 2)`.
+        costs: Costs of digit and counter, `(2,)` or `(horizon, 2)`.
         n_useless: Further features that are pure noise, uniform over the digits.
-        useless_cost: What each of them costs.
-        n_classes: Declared labels; every possible sum when left out (21 in the paper).
+        useless_cost: Cost of each of them.
+        n_classes: Number of labels; by default every possible sum (21 in the paper).
 
     Returns:
         The task, features in the order digit, counter, then the useless ones.

@@ -19,7 +19,7 @@ from nocta.exact.task import FiniteTask, FloatArray
 
 @dataclass(frozen=True)
 class TheoryCheck:
-    """How far both inequalities hold on one task; a negative smallest gap would refute them.
+    """Gaps of both inequalities on one task; a negative smallest gap would refute them.
 
     Attributes:
         n_beliefs: Number of beliefs checked.
@@ -109,8 +109,8 @@ def replanning_gaps(graph: BeliefGraph, cost_weight: float, loss: Loss) -> list[
 def planning_is_not_enough_task() -> FiniteTask:
     """A task where minus NOCT is strictly below the optimal value, even with replanning.
 
-    Half of the subjects need the dear test at the second time, and a cheap one at the first time
-    tells which. A fixed plan cannot use that knowledge, so it sees no use for the cheap test.
+    Half of the subjects need the expensive test at the second time, and a cheap test at the first
+    time tells which half. A fixed plan cannot use that, so it never acquires the cheap test.
     """
     return FiniteTask(
         initial=np.array([0.5, 0.25, 0.25]),  # safe; at risk and well; at risk and ill
@@ -128,7 +128,7 @@ def replanning_pays_task() -> FiniteTask:
     """A task where replanning is strictly better than committing.
 
     The first label decides whether the second is certain or a coin toss. The best plan acquires
-    both; after seeing the first, replanning drops the second wherever it is certain.
+    both; after seeing the first, replanning drops the second if it is certain.
     """
     return FiniteTask(
         initial=np.array([0.5, 0.5, 0, 0]),
