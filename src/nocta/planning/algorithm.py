@@ -1,7 +1,7 @@
 """Algorithm 1: score plans, execute the earliest part of the best one, replan.
 
-Batched over a cohort: subjects at the same slot are planned for together, and subjects about
-whom exactly the same is known are planned for once.
+Batched over a cohort: subjects at the same slot are searched together, and identical observations
+are searched once.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from nocta.planning.search import FoundPlans
 
 
 class Search(Protocol):
-    """Finds good plans for subjects who are all at the same slot."""
+    """Finds the best plans of subjects who are all at the same slot."""
 
     def __call__(
         self, observation: Observation, cost_weight: NDArray[np.float64], /
@@ -26,16 +26,16 @@ class Search(Protocol):
 
 
 class PlanningPolicy(Policy):
-    """Plans ahead, acquires the first part of the plan, and plans again (Algorithm 1).
+    """Plans ahead, acquires the earliest part of the plan, and replans (Algorithm 1).
 
     Args:
         predictor: Predicts from what was acquired.
         search: Finds the best plans under an estimator of loss-to-go.
-        cost_weight: What one unit of cost is worth in loss (`alpha`), one for all or one per
-            subject of the roll-out.
-        replan: Plan anew after each acquisition; otherwise the first plan is carried out.
-        chunk: Subjects searched for at once; fewer stay in the processor's cache.
-        on_plans: Called with every batch of observations and the plans found for them.
+        cost_weight: What one unit of cost is worth in loss (`alpha`), one number or one per subject
+            of the roll-out.
+        replan: Plan again after each acquisition; otherwise the first plan is carried out.
+        chunk: Number of subjects searched at once; small chunks stay in the processor's cache.
+        on_plans: Called with every batch of observations and the plans found for it.
     """
 
     def __init__(
@@ -69,7 +69,7 @@ class PlanningPolicy(Policy):
         return Decision.from_plans(self._remainder(observation))
 
     def best_plans(self, observation: Observation) -> FoundPlans:
-        """The best plans of every subject, whatever slot each of them is at."""
+        """The best plans of every subject; subjects may be at different slots."""
         weight = np.asarray(self.cost_weight, dtype=float)
         weights = weight[observation.rows] if weight.ndim else np.full(len(observation), weight)
         pieces: list[tuple[NDArray[np.int64], FoundPlans]] = []
@@ -87,7 +87,7 @@ class PlanningPolicy(Policy):
         return FoundPlans.concatenate([found for _, found in pieces]).take(order)
 
     def _remainder(self, observation: Observation) -> NDArray[np.bool_]:
-        """What is left of the committed plans, less what is no longer open or affordable."""
+        """The rest of the committed plans, without slots that are closed or not affordable."""
         plans = np.stack([self._committed[int(r)] for r in observation.rows])
         plans = plans & observation.open_slots
         spent = np.cumsum(observation.catalog.cost_per_visit(plans), axis=1)
@@ -97,7 +97,7 @@ class PlanningPolicy(Policy):
 def _distinct(
     observation: Observation, weights: NDArray[np.float64], rows: NDArray[np.int64]
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """One row of each distinct observation, and for every row which of them it equals."""
+    """One row of each distinct observation, and the position of each row's twin among them."""
     known = observation.history
     parts = [known.values[rows], known.unavailable[rows], known.context[rows], weights[rows]]
     parts += [known.acquired[rows], observation.remaining[rows]]

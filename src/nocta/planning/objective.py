@@ -1,7 +1,7 @@
 """The NOCT objective: expected loss-to-go plus cost (equations 1 and 3, and appendix B.3).
 
-The one place where loss and cost meet. Losses are kept per time point and apart from cost until
-plans are ranked, so that one fitted estimator serves every cost weight and every budget.
+Losses are kept per time point and separate from cost until plans are ranked, so that one fitted
+estimator serves every cost weight and every budget.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ PlanningLoss = Literal["cross-entropy", "error"]
 
 
 def losses_at_times(log_proba: Tensor, labels: Tensor, kind: PlanningLoss) -> Tensor:
-    """Realised loss at every time, `(..., L)`; zero where there is no label.
+    """Realized loss at every time, `(..., L)`; zero if there is no label.
 
     Args:
         log_proba: `(..., L, C)` log-probabilities.
-        labels: `(..., L)` class indices, -1 where there is none.
-        kind: `"cross-entropy"` as in the paper, or `"error"`, one where the guess is wrong.
+        labels: `(..., L)` class indices, -1 if there is none.
+        kind: `"cross-entropy"` as in the paper, or `"error"`, one if the guess is wrong.
     """
     labelled = labels >= 0
     if kind == "cross-entropy":
@@ -33,8 +33,8 @@ def losses_at_times(log_proba: Tensor, labels: Tensor, kind: PlanningLoss) -> Te
 def self_expected_losses(log_proba: Tensor, kind: PlanningLoss) -> Tensor:
     """The loss a calibrated predictor expects of itself at every time, `(..., L)`.
 
-    Its entropy, or the probability that its guess is wrong: the mean of the realised loss over
-    the label, without the noise of one label.
+    This is its entropy, or the probability that its guess is wrong: the mean of the realized loss
+    over the label, without the noise of one label.
     """
     if kind == "cross-entropy":
         return -(log_proba.exp() * log_proba).sum(-1)
@@ -42,7 +42,7 @@ def self_expected_losses(log_proba: Tensor, kind: PlanningLoss) -> Tensor:
 
 
 def soft_label_losses(log_proba: Tensor, soft_labels: Tensor, kind: PlanningLoss) -> Tensor:
-    """The mean loss, `(..., L)`, where labels are probabilities, `(..., L, C)`."""
+    """The mean loss, `(..., L)`, under soft labels, `(..., L, C)` probabilities."""
     if kind == "cross-entropy":
         return -(soft_labels * log_proba).sum(-1)
     guess = log_proba.argmax(-1, keepdim=True)
@@ -55,7 +55,7 @@ def loss_to_go(
     """Accumulated loss after slot `time` (`ell`): `(..., L)` to `(...)`.
 
     Args:
-        losses: `(..., L)` loss at every time, zero where unlabelled.
+        losses: `(..., L)` loss at every time, zero if unlabelled.
         time: The current slot `t`; -1 before the first visit.
         labelled: `(..., L)` which times count.
         reduction: The sum of equation 1, or the mean over the labelled times.
@@ -72,5 +72,5 @@ def plug_in_noct(loss: Tensor, cost: Tensor, cost_weight: float) -> Tensor:
 
 
 def gain(loss_if_stopping: Tensor, loss_of_plan: Tensor) -> Tensor:
-    """How much loss a plan saves against stopping now (appendix B.3)."""
+    """Loss a plan saves compared with stopping now (appendix B.3)."""
     return loss_if_stopping - loss_of_plan

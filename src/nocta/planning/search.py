@@ -1,7 +1,7 @@
-"""Search for the best plan: beam over time, best of a sample, everything where that is small.
+"""Search for the best plan: by a beam over time, or from a sample of plans.
 
-Every search returns, for each subject, a plan that is feasible under what is open and what is
-left of the budget. The empty plan is always a candidate.
+Every plan returned is feasible: its slots are open and it fits the remaining budget. The empty plan
+is always a candidate.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ from nocta.planning.estimators.sequential import SequentialEstimator
 from nocta.planning.space import ActionTable
 
 _INFEASIBLE = 1e9
-#: Continuations looked at per subject and slot, about: of a network, and where neighbours vote.
+#: Approximate number of continuations per subject and slot, for a network and for neighbor votes.
 BRANCHES, VOTED_BRANCHES = 512, 128
-#: Prefixes kept at least.
+#: Minimum number of prefixes kept.
 _NARROWEST = 4
 
 
@@ -96,18 +96,17 @@ def beam_search(
         observation: Subjects who are all at the same slot.
         actions: What may be acquired at each slot.
         cost_weight: `(n,)` what one unit of cost is worth in loss (`alpha`).
-        width: Prefixes kept per subject; fewer where many subsets are offered.
-        first_width: The same before the first visit, when what pays lies farthest away; less
-            where many subsets are offered.
-        n_best: Plans returned per subject.
-        branches: Continuations looked at per slot, about; bounds the width where many subsets
-            are offered.
+        width: Number of prefixes kept per subject.
+        first_width: The same before the first visit, when the horizon is longest.
+        n_best: Number of plans returned per subject.
+        branches: Approximate number of continuations per slot; it limits both widths if many
+            subsets are offered.
     """
     n, first = len(observation), int(observation.time[0]) + 1
     open_slots = torch.from_numpy(observation.open_slots)
     remaining = torch.from_numpy(observation.remaining)
-    # Where many subsets are offered, fewer prefixes are worth the time, and a wide first beam
-    # would not fit in memory.
+    # With many subsets, more prefixes are not worth the time, and a wide first beam would not fit
+    # in memory.
     most = max(len(s) for s in actions.subsets[first:])
     affordable = max(_NARROWEST, branches // most)
     width = min(width if first else max(width, first_width), affordable)
@@ -159,13 +158,13 @@ def draw_candidates(
     seed: int,
     worth: NDArray[np.float64] | None = None,
 ) -> NDArray[np.bool_]:
-    """Random plans `(p, L, M)`, the same for everybody at a slot: no decision depends on another.
+    """Random plans `(p, L, M)`, the same for all subjects at a slot, so decisions are independent.
 
     Args:
         observation: Subjects who are all at the same slot.
-        n_candidates: How many; every plan where there are no more.
+        n_candidates: Number of plans; all plans if there are fewer.
         seed: Same seed and slot, same plans.
-        worth: `(L, M)` draw by this worth of each slot instead of uniformly.
+        worth: `(L, M)` value of each slot; draws favor valuable slots. Uniform by default.
     """
     time = int(observation.time[0])
     later = np.arange(observation.catalog.n_times)[:, None] > time
@@ -192,14 +191,14 @@ def sample_search(
         plans: `(p, L, M)` candidates for all; the first is the empty plan.
         charges: `(p,)` expected charge of each.
         cost_weight: `(n,)` what one unit of cost is worth in loss (`alpha`).
-        n_best: Plans returned per subject.
+        n_best: Number of plans returned per subject.
     """
     catalog = observation.catalog
     own = np.broadcast_to(plans, (len(observation), *plans.shape))
     prices = np.broadcast_to(catalog.cost_of(plans), own.shape[:2])
     charged = np.broadcast_to(charges, own.shape[:2])
     if observation.available is not None:
-        # Known to be missing: not asked for, so neither scored nor paid.
+        # Slots known to be missing are not requested, so they are neither scored nor charged.
         own = own & observation.open_slots[:, None]
         prices = charged = catalog.cost_of(own)
         losses = estimator.score_plans(observation, own)

@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 from nocta.core.catalog import Catalog
 from nocta.core.cohort import Cohort
 
-#: Up to so many open features at a slot every subset is an action; beyond, a proposal is made.
+#: Up to this many open features at a slot, every subset is offered; beyond, a selection.
 MAX_EXHAUSTIVE = 5
-#: Expected charges are averaged over so many subjects at most.
+#: Maximum number of subjects over which expected charges are averaged.
 _MOST_CHARGED = 50_000
 
 
@@ -22,8 +22,8 @@ class ActionTable:
 
     Args:
         subsets: Per slot `(s, M)` booleans.
-        prices: Per slot `(s,)` list price, fees included: what a hard budget is held against.
-        charges: Per slot `(s,)` expected charge: what was never recorded is not charged.
+        prices: Per slot `(s,)` list price, fees included; compared with the hard budget.
+        charges: Per slot `(s,)` expected charge; unavailable features are not charged.
     """
 
     subsets: tuple[NDArray[np.bool_], ...]
@@ -41,12 +41,12 @@ class ActionTable:
         train: Cohort | None = None,
         worth: NDArray[np.float64] | None = None,
     ) -> ActionTable:
-        """Offer every subset where that is few, and a proposal where it is not.
+        """Offer every subset of few features, and a selection of subsets of many.
 
         Args:
             catalog: What is open when, and what it costs.
-            train: Where given, charges are averaged over what these subjects had recorded.
-            worth: `(L, M)` how useful each slot is on its own; orders the proposals.
+            train: If given, charges are averaged over what these subjects had recorded.
+            worth: `(L, M)` value of each slot alone; guides the selection.
         """
         worth = np.ones(catalog.open_slots.shape) if worth is None else worth
         subsets = tuple(_subsets_at(catalog, t, worth[t]) for t in range(catalog.n_times))
@@ -54,7 +54,7 @@ class ActionTable:
         return cls(subsets, prices, prices).with_charges(catalog, train)
 
     def at_prices(self, catalog: Catalog) -> ActionTable:
-        """The same subsets at another catalog's prices; the share that is charged stays."""
+        """The same subsets at another catalog's prices; the charged share stays the same."""
         prices = tuple(_prices_at(catalog, t, s) for t, s in enumerate(self.subsets))
         charges = tuple(
             new * np.divide(charge, old, out=np.ones_like(old), where=old > 0)
@@ -77,7 +77,7 @@ class ActionTable:
 def _charges_at(
     catalog: Catalog, time: int, subsets: NDArray[np.bool_], recorded: NDArray[np.bool_]
 ) -> NDArray[np.float64]:
-    """Mean price of what was there of each subset; each pattern of what was there once."""
+    """Mean price of the recorded part of each subset; each pattern is priced once."""
     there, who = np.unique(recorded, axis=0, return_inverse=True)
     bills = (_prices_at(catalog, time, there & subset) for subset in subsets)
     return np.array([bill[who.reshape(-1)].mean() for bill in bills])
@@ -103,7 +103,7 @@ def _subsets_at(catalog: Catalog, time: int, worth: NDArray[np.float64]) -> NDAr
 def _proposal(
     catalog: Catalog, time: int, features: NDArray[np.int64], worth: NDArray[np.float64]
 ) -> NDArray[np.bool_]:
-    """Nothing, each feature alone, each group, pairs of the best, and growing sets by worth."""
+    """The empty set, single features, groups, pairs of the best, and growing sets by value."""
     m = catalog.n_features
     alone = np.zeros((features.size, m), dtype=bool)
     alone[np.arange(features.size), features] = True

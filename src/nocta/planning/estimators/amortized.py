@@ -1,10 +1,10 @@
 """NOCT-Amortized: a network that predicts the loss of a plan from what is known now.
 
-Paper: section 3.5, equations 7 to 9, with the loss-only target of appendix B.3. This is the
-`default` preset's form: an encoder reads what was acquired up to `t`, a decoder then walks over
-the plan and gives the expected loss at every later time. Plans that share a prefix share its
-computation, and cost enters only when plans are ranked. The published form, one number from a
-plain network, is `nocta.planning.estimators.amortized_mlp`.
+Paper: section 3.5, equations 7 to 9, with the loss-only target of appendix B.3. This is the form
+of the `default` preset: an encoder reads what was acquired up to `t`, then a decoder reads the plan
+and gives the expected loss at each later time. Plans with a common prefix share its computation,
+and cost enters only when plans are ranked. The published form, one number from a plain network, is
+`nocta.planning.estimators.amortized_mlp`.
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ from nocta.predictors.encoding import EncodedCohort, InputEncoder
 from nocta.predictors.gru import combine, input_half, state_half
 from nocta.predictors.training import TrainingConfig, train
 
-#: The losses every fit learns to predict; a policy plans with either.
+#: The losses that every fit learns to predict; a policy plans with one of them.
 LOSSES: tuple[PlanningLoss, ...] = ("cross-entropy", "error")
-#: Rows (subject, request) that decide when to stop, at least, and up to twice as many.
+#: Minimum number of validation rows (subject, request) for early stopping; up to twice as many.
 _VALIDATION_ROWS = 600
-#: Draws, for training subjects, what is asked for `(b, L, M)` and the first slot `(b,)` after
-#: which that no longer depends on values seen later: only from there on it counts as a plan.
+#: Draws, for training subjects, what is requested, `(b, L, M)`, and the slot `(b,)` after which the
+#: request no longer depends on values seen later: only that part is a plan.
 Requests = Callable[
     [NDArray[np.int64], np.random.Generator], tuple[NDArray[np.bool_], NDArray[np.int64]]
 ]
@@ -54,11 +54,11 @@ class PlanNet(nn.Module):
         )
 
     def forward(self, history: Tensor, plan: Tensor, planned: Tensor) -> Tensor:
-        """Expected losses at every slot, `(n, s, L, n_losses)`; they mean something after `t`.
+        """Expected losses at every slot, `(n, s, L, n_losses)`; valid after the current slot.
 
         Args:
             history: `(n, L, width)` inputs of what was acquired.
-            plan: `(n, L, n_features + frame)` what is planned, beside slot and context.
+            plan: `(n, L, n_features + frame)` what is planned, with slot and context.
             planned: `(n, s, L)` booleans, true after the current slot of each start.
         """
         mode = planned[..., None]
@@ -77,7 +77,7 @@ class PlanNet(nn.Module):
 
 
 class PlanState(NamedTuple):
-    """Where the recurrent unit stands after a prefix, and the frame it goes on with."""
+    """State of the recurrent unit after a prefix, and its remaining inputs."""
 
     hidden: Tensor  # (n, q, hidden)
     frame: Tensor  # (n, L, frame): slot and context
@@ -86,15 +86,15 @@ class PlanState(NamedTuple):
 class AmortizedEstimator(FittedNetwork, SequentialEstimator):
     """Predicts the expected loss of any plan, time by time, in one pass.
 
-    Choose it when decisions must be quick. One fit serves every cost weight and budget, and
-    both planning losses.
+    Choose it for fast decisions. One fit serves every cost weight, every budget, and both planning
+    losses.
 
     Args:
         hidden: Units of encoder and decoder.
-        dropout: On the encoder's inputs and the head's.
-        n_starts: Current times drawn per subject and step of training.
-        training: Length and pace.
-        loss: Which loss plans are scored by; may be changed after the fit.
+        dropout: Dropout of the inputs of the encoder and of the head.
+        n_starts: Number of current times drawn per subject and training step.
+        training: Epochs, learning rate and so on.
+        loss: The loss that scores plans; may be changed after the fit.
         seed: Same seed, same network.
     """
 
@@ -132,10 +132,10 @@ class AmortizedEstimator(FittedNetwork, SequentialEstimator):
         Args:
             train_cohort: Subjects to learn from.
             train_targets: Their losses under any request.
-            val_cohort: Subjects that decide when to stop.
+            val_cohort: Subjects for early stopping.
             val_targets: Their losses.
-            requests: What is asked for of the training subjects; random sets by default.
-            warm_start: Continue from the present weights.
+            requests: Draws the requests of the training subjects; random sets by default.
+            warm_start: Continue from the current weights.
             progress: Show a bar.
         """
         catalog = train_cohort.catalog
@@ -173,7 +173,7 @@ class AmortizedEstimator(FittedNetwork, SequentialEstimator):
         progress: bool,
     ) -> None:
         val_rng = np.random.default_rng(self.seed + 1)
-        # Few validation subjects are looked at under several requests each.
+        # If there are few validation subjects, each is used with several requests.
         val_index = np.tile(np.arange(len(val_data)), max(1, _VALIDATION_ROWS // len(val_data)))
         val_asked = random_requests(len(val_index), open_slots, val_rng)
         val_losses = val_targets(val_index, val_asked)
@@ -247,7 +247,7 @@ class AmortizedEstimator(FittedNetwork, SequentialEstimator):
 
 
 def random_plans(open_slots: NDArray[np.bool_]) -> Requests:
-    """Random requests that are plans from the very start."""
+    """Random requests, which are plans from the first slot on."""
 
     def draw(
         index: NDArray[np.int64], rng: np.random.Generator

@@ -1,8 +1,8 @@
-"""NOCT-Amortized as published: one number, the gain of a plan over stopping, from a plain network.
+"""NOCT-Amortized as published: a plain network predicts the gain of a plan over stopping.
 
 Paper: section 3.5, equations 7 to 10, with the gain target of appendix B.3. The network
-`f_theta(x_o, v, t)` has the predictor's hidden size; both are fine-tuned together. The
-`default` preset uses `nocta.planning.estimators.amortized` instead, which predicts time by time.
+`f_theta(x_o, v, t)` has the predictor's hidden size; both are trained together. The `default` preset
+uses `nocta.planning.estimators.amortized` instead, which predicts time by time.
 """
 
 from __future__ import annotations
@@ -34,10 +34,10 @@ AMORTIZED_TRAINING = TrainingConfig(
 
 
 class GainNet(MLPNet):
-    """A plain network over what is known, the plan and the time; one output.
+    """A plain network over what is known, the plan and the time, with one output.
 
-    The first layer is a sum of a part of the subject and a part of the plan, so scoring many
-    plans for many subjects computes each part once.
+    Its first layer is the sum of a subject part and a plan part, so each part is computed once when
+    many plans are scored for many subjects.
     """
 
     def __init__(
@@ -47,30 +47,30 @@ class GainNet(MLPNet):
         self.plan = nn.Linear(n_times * n_features, hidden)
 
     def subject_part(self, inputs: Tensor, time: Tensor) -> Tensor:
-        """First layer's share of what is known at slots `time`, `(n, hidden)`."""
-        # Read at the next slot, of which nothing is known yet: so slot -1 needs no special case.
+        """The subject part of the first layer at slots `time`, `(n, hidden)`."""
+        # Read at the next slot, where nothing is known yet, so that slot -1 is not a special case.
         return self.first(inputs)[torch.arange(len(inputs)), time + 1]
 
     def plan_part(self, plans: Tensor) -> Tensor:
-        """First layer's share of plans `(..., L, M)`, `(..., hidden)`."""
+        """The plan part of the first layer: `(..., L, M)` to `(..., hidden)`."""
         return self.plan(plans.flatten(-2).float())  # type: ignore[no-any-return]
 
     def gains(self, first: Tensor) -> Tensor:
-        """Gain from the two shares added up: `(..., hidden)` to `(...)`."""
+        """Gain from the sum of the two parts: `(..., hidden)` to `(...)`."""
         return self.head(self.after_first(first)).squeeze(-1)  # type: ignore[no-any-return]
 
 
 class AmortizedMLPEstimator(FittedNetwork, NoctEstimator):
-    """Predicts how much loss each plan saves against stopping.
+    """Predicts how much loss each plan saves compared with stopping.
 
     Args:
-        hidden: Units of each of the two hidden layers; the paper takes the predictor's.
-        joint_weight: Weight of the regression beside the predictor's cross-entropy (`lambda`).
-        fine_tune: Train the predictor along (equation 10); otherwise it stays as it is.
-        n_plans: Random plans per subject and step of training.
+        hidden: Units of each of the two hidden layers; the paper uses the predictor's size.
+        joint_weight: Weight of the regression relative to the predictor's cross-entropy (`lambda`).
+        fine_tune: Also train the predictor (equation 10); otherwise it stays fixed.
+        n_plans: Number of random plans per subject and training step.
         reduction: Sum or mean of the loss over later times.
-        pin_stopping: Score the empty plan as exactly zero; otherwise by its own prediction.
-        training: Length and pace.
+        pin_stopping: Score the empty plan as exactly zero; otherwise the network scores it.
+        training: Epochs, learning rate and so on.
         seed: Same seed, same network.
         limits: How many plans are scored at once.
     """
@@ -109,14 +109,14 @@ class AmortizedMLPEstimator(FittedNetwork, NoctEstimator):
         requests: Requests | None = None,
         progress: bool = False,
     ) -> Self:
-        """Regress the gain of random plans, and fine-tune a copy of the predictor along.
+        """Regress the gain of random plans, and fine-tune a copy of the predictor.
 
         Args:
-            predictor: Already fitted; left as it is. Predict with `predictor_` afterwards.
+            predictor: Already fitted; it is not changed. Predict with `predictor_` afterward.
             train_cohort: Subjects to learn from.
-            val_cohort: Subjects that decide when to stop.
-            requests: What is asked for of the training subjects: the predictor learns from all
-                of it, plans start from what of it lies before a random time. Random by default.
+            val_cohort: Subjects for early stopping.
+            requests: Draws the requests of the training subjects. The predictor learns from all of
+                them; plans start from the part up to a random time. Random sets by default.
             progress: Show a bar.
         """
         rng = np.random.default_rng(self.seed)
@@ -221,7 +221,7 @@ class AmortizedMLPEstimator(FittedNetwork, NoctEstimator):
 
 
 class _Batch:
-    """Subjects at times of their own, what was asked for of them, and plans for each."""
+    """Subjects at different times, their requests, and plans for each."""
 
     def __init__(
         self,

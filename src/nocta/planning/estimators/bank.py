@@ -1,7 +1,7 @@
-"""The bank of retrieval: which training subjects are kept, and how the nearest are found.
+"""The neighbor bank: which training subjects are kept, and how the nearest are found.
 
-The bank is shown through the query's mask, so its points differ from mask to mask and an index
-over them lives as long as one mask does. That is why both ways to search are exact.
+The bank is seen through the query's mask, so its points differ from mask to mask and an index serves
+one mask only. An approximate index would not pay, so both ways to search are exact.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ Index = Literal["torch", "faiss"]
 def choose_bank(
     labels: NDArray[np.int64], size: int, sampling: Sampling = "even"
 ) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
-    """Positions of the subjects to keep, and how many each of them stands for, on average 1.
+    """Positions of the subjects to keep, and the weight of each, on average 1.
 
     Args:
-        labels: `(n, L)` class indices, -1 where there is none.
-        size: At most so many are kept.
-        sampling: `"even"` takes them evenly from first to last. `"stratified"` takes as many of
-            every class (the largest index a subject reaches) as there are, up to equal shares:
-            rare courses keep enough neighbours, and votes are weighted back.
+        labels: `(n, L)` class indices, -1 if there is none.
+        size: Maximum number of subjects to keep.
+        sampling: `"even"` takes them evenly from first to last. `"stratified"` takes equal shares of
+            every class (the largest index a subject reaches), as far as there are enough: rare
+            courses keep enough neighbors, and votes are weighted accordingly.
 
     Example:
         >>> labels = np.array([[0]] * 90 + [[1]] * 10)
@@ -54,7 +54,7 @@ def choose_bank(
 
 
 def _equal_shares(counts: NDArray[np.int64], size: int) -> NDArray[np.int64]:
-    """How many of each kind: equal shares, and what small kinds leave over goes to the others."""
+    """Number of each kind: equal shares; what small kinds leave over goes to the others."""
     shares = np.zeros(len(counts), dtype=np.int64)
     left = size
     for position, i in enumerate(np.argsort(counts, kind="stable")):
@@ -69,13 +69,13 @@ def nearest_points(queries: Tensor, bank: Tensor, k: int, index: Index) -> tuple
     Args:
         queries: `(n, E)` points.
         bank: `(n_bank, E)` points.
-        k: How many.
-        index: Compute every distance, or let faiss (`IndexFlatL2`, exact as well) do it; the
-            same neighbours, except that ties may be broken otherwise.
+        k: Number of neighbors.
+        index: Compute every distance with torch, or with faiss (`IndexFlatL2`, also exact). Both
+            give the same neighbors, but may break ties differently.
     """
     if index == "torch" or bank.shape[1] == 0:
-        # Pair by pair: by way of a matrix product near distances are mostly rounding, and a
-        # subject's neighbours would depend on who else is asked about at the same time.
+        # Pair by pair: with a matrix product small distances are mostly rounding error, and a
+        # subject's neighbors would depend on the other queries of the batch.
         distance = torch.cdist(queries, bank, compute_mode="donot_use_mm_for_euclid_dist")
         found = distance.topk(k, largest=False, sorted=True)
         return found.indices, found.values

@@ -1,9 +1,8 @@
-"""Amortized estimators for few subjects: several networks, drawn towards the population's mean.
+"""Amortized estimators for few subjects: several networks, shrunk toward the population mean.
 
 The best of many plans by a noisy estimate is often the one with the luckiest error. Averaging
-networks of different seeds halves the noise; giving the subject's own estimate only a share, and
-what the plan saves on average the rest, takes away what is left where there is no evidence for
-more. The share is chosen on validation.
+networks of different seeds halves the noise. Mixing the subject's own estimate with the population
+mean shrinks the rest. The share is chosen on validation.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ class CommitteeEstimator(EnsembleEstimator):
 
     Args:
         individuals: Networks that see what was acquired.
-        populations: Networks that see what was asked for; none where that is counted instead
+        populations: Networks that see only what was requested; none if the mean is counted instead
             (`nocta.planning.estimators.population_plug_in`).
         individual_share: Weight of the former, from 0 to 1.
     """

@@ -1,9 +1,8 @@
 """NOCT-Contrastive: score a plan by what it did for similar training subjects.
 
-Paper: section 3.4, equation 6. The training subjects nearest to the query, seen through the
-query's mask, are carried along the plan with their own recorded values and labels; their losses
-are averaged. The metric is learned (`embedding.py`), or taken from the predictor or the values for
-the ablation.
+Paper: section 3.4, equation 6. The training subjects nearest to the query, seen through the query's
+mask, follow the plan with their own recorded values and labels; their losses are averaged. The
+metric is learned (`embedding.py`); for the ablation it comes from the predictor or the values.
 """
 
 from __future__ import annotations
@@ -29,9 +28,9 @@ from nocta.predictors.walking import WalkingNet
 
 
 class VotingState(NamedTuple):
-    """Where the predictors stand with every voter after some prefixes.
+    """States of the predictors for every voter after some prefixes.
 
-    Voters are kept apart by the predictor that never saw them, so that each is asked once.
+    Voters are grouped by fold, that is by the predictor that was not trained on them.
     """
 
     neighbors: Neighbors
@@ -42,13 +41,13 @@ class VotingState(NamedTuple):
 class ContrastiveEstimator(SequentialEstimator):
     """Averages the plug-in loss over the nearest training subjects.
 
-    Choose it when the evidence behind a plan should be real subjects that can be shown. Each
-    decision looks up neighbours; `AmortizedEstimator` answers from one network.
+    Choose it if the evidence for a plan should be real subjects that can be shown. Each decision
+    looks up neighbors; `AmortizedEstimator` answers from one network.
 
     Args:
-        bank: Finds the neighbours.
+        bank: Finds the neighbors.
         targets: Losses of the same training subjects under any request.
-        loss: Which loss plans are scored by; may be changed at any time.
+        loss: The loss that scores plans; may be changed at any time.
         reduction: Sum of the loss over later times (equation 1), or mean over labelled ones.
         limits: How much of the voters' states is held at once.
     """
@@ -77,7 +76,7 @@ class ContrastiveEstimator(SequentialEstimator):
         which = self.targets.kinds.index(self.loss)
         out = torch.zeros(len(observation), len(plans))
         for mask, rows in rows_by_mask(observation.history.requested):
-            # Who votes for several subjects with the same mask is asked once.
+            # A voter of several subjects with the same mask is computed once.
             voters, place = torch.unique(neighbors.subjects[rows], return_inverse=True)
             asked = (self.targets, voters.numpy(), mask)
             if tree is not None:
@@ -133,7 +132,7 @@ class ContrastiveEstimator(SequentialEstimator):
     def _continue(
         self, fold: int, voters: Tensor, known: Tensor, subsets: Tensor, time: int
     ) -> tuple[Tensor, Tensor]:
-        """The predictor's states `(v, q, s, h)` of `v` voters one slot further, and losses."""
+        """The predictor's states `(v, q, s, h)` for `v` voters one slot later, and losses."""
         net, data = self._net(fold), self.targets.data[fold]
         slots, frame = data.slots[voters, time], data.frame[voters, time]
         shown = slots[:, None] * subsets.float()[:, data.owner]
@@ -152,7 +151,7 @@ class ContrastiveEstimator(SequentialEstimator):
             raise ConfigError("Growing plans slot by slot needs loss_reduction='sum'.")
 
     def _by_fold(self, subjects: NDArray[np.int64]) -> dict[int, Tensor]:
-        """Positions grouped by the predictor that never saw the subject."""
+        """Positions grouped by the predictor that was not trained on the subject."""
         folds = self.targets.fold[subjects]
         return {int(f): torch.from_numpy(np.flatnonzero(folds == f)) for f in np.unique(folds)}
 
@@ -160,7 +159,7 @@ class ContrastiveEstimator(SequentialEstimator):
         net = self.targets.predictors[fold].net_
         if not isinstance(net, WalkingNet):
             raise ConfigError(
-                "Growing plans slot by slot needs a predictor that goes slot by slot; use a "
-                "sample search with this one."
+                "Growing plans slot by slot needs a predictor that goes slot by slot; use a sample "
+                "search with this one."
             )
         return net

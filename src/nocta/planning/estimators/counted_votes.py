@@ -1,7 +1,7 @@
-"""NOCT-Contrastive where features add up: what the voters lose is looked up.
+"""NOCT-Contrastive for additive predictors: the voters' losses are looked up in tables.
 
-With few subjects and a linear predictor, what a feature adds to anybody's prediction is computed
-once per feature and pattern (`slot_shares.py`); a voter under a plan costs additions.
+What a feature adds to the prediction of each subject is computed once per feature and pattern
+(`slot_shares.py`); after that, the loss of a voter under a plan needs only additions.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from nocta.planning.estimators.targets import LossTargets
 
 
 class CountedState(NamedTuple):
-    """Who votes for every subject, and what its prefixes ask for."""
+    """The voters of every subject, and what its prefixes request."""
 
     neighbors: Neighbors
     asked: AskedFor
@@ -59,7 +59,7 @@ class CountedContrastive(ContrastiveEstimator):
         asked, (n, q), s = state.asked.of(parents.numpy()), parents.shape, len(subsets)
         masks = asked[:, :, :time].reshape(n * q, time, asked.shape[-1])
         subjects, weight, _ = state.neighbors
-        row = torch.arange(n).repeat_interleave(q)  # whose voters a prefix asks
+        row = torch.arange(n).repeat_interleave(q)  # the subject of each prefix
         who = self.tables.at(time).position[subjects]
         k, n_classes = who.shape[1], self.targets.predictors[0].n_classes_
         some = max(1, self.limits.lookup_units // (max(s, subsets.shape[1]) * k * n_classes))
@@ -78,7 +78,7 @@ class CountedContrastive(ContrastiveEstimator):
         slot = self.tables.at(time)
         if not len(slot.truth[0]):
             return torch.zeros(len(masks), len(subsets))
-        # Nobody without a label there has a loss: looked up like somebody else, counted as nothing.
+        # A voter without a label at this slot has no loss: position 0 stands in, with weight 0.
         weight, who = weight * (who >= 0), who.clamp(min=0)
         losses = slot.losses(*slot.of_some(masks, who), subsets, self.loss, who)
         return (losses @ weight[:, :, None])[:, :, 0]

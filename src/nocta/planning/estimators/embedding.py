@@ -1,4 +1,4 @@
-"""The embedding of NOCT-Contrastive: near are those for whom the same acquisitions pay.
+"""The embedding of NOCT-Contrastive: subjects are near if the same acquisitions pay for them.
 
 Paper: section 3.4, equations 4 and 5; four hidden layers (appendix B.3). The network `g_phi` is
 trained on pairs of subjects under the same mask at the same time, by how alike their
@@ -41,22 +41,22 @@ EMBEDDING_TRAINING = TrainingConfig(
 class Embedding(FittedNetwork):
     """Maps what is known about a subject to a point (`g_phi`).
 
-    The similarity of two subjects is averaged over the cost weights given to `fit`: one, as in
-    the paper, or several, for an embedding that serves a whole range.
+    The similarity of two subjects is averaged over the cost weights given to `fit`: one as in the
+    paper, or several for an embedding that serves a whole range.
 
     Args:
         network: `"mlp"` as in the paper, or `"recurrent"`.
         hidden: Units of each hidden layer: 32 in the paper, 64 for OAI.
-        n_layers: Hidden layers of `"mlp"`.
+        n_layers: Number of hidden layers of `"mlp"`.
         n_dimensions: Length of the embedding (`E`).
-        n_candidates: Random plans from which each subject's best ones are taken.
-        n_top_plans: How many of the best plans have a say (`kappa`).
+        n_candidates: Number of random plans from which each subject's best ones are taken.
+        n_top_plans: Number of best plans that count (`kappa`).
         similarity_scale: How sharply divergence lowers similarity (`beta`).
-        margin: Squared distance beyond which unlike pairs no longer repel (`gamma`).
+        margin: Squared distance beyond which dissimilar pairs no longer repel (`gamma`).
         weighting: How the top plans are combined; see `future_distribution`.
         reduction: Sum or mean of the loss over later times.
-        n_validation_masks: Masks under which validation pairs are compared.
-        training: Length and pace; `batch_size` subjects share a mask, all their pairs count.
+        n_validation_masks: Number of masks under which validation pairs are compared.
+        training: Epochs and so on; `batch_size` subjects share a mask, and all their pairs count.
         seed: Same seed, same network.
     """
 
@@ -105,7 +105,7 @@ class Embedding(FittedNetwork):
         Args:
             train_cohort: Subjects to learn from.
             train_targets: Their losses under any request; the first kind is used.
-            val_cohort: Subjects that decide when to stop.
+            val_cohort: Subjects for early stopping.
             val_targets: Their losses.
             cost_weights: Trade-offs (`alpha`) over which similarity is averaged.
             progress: Show a bar.
@@ -168,7 +168,7 @@ class Embedding(FittedNetwork):
         return contrastive_loss(distance, alike[first, second], self.margin).mean()
 
     def _points(self, inputs: Tensor, time: int) -> Tensor:
-        # Read at the next slot, of which nothing is known yet: so slot -1 needs no special case.
+        # Read at the next slot, where nothing is known yet, so that slot -1 is not a special case.
         return self.net_(inputs)[:, time + 1]  # type: ignore[no-any-return]
 
     @torch.no_grad()
@@ -186,7 +186,7 @@ class Embedding(FittedNetwork):
 
 
 class _Pairs:
-    """Subjects of one cohort under a shared random mask, and how alike their futures are."""
+    """Subjects of one cohort under a shared random mask, and the similarity of their futures."""
 
     def __init__(
         self,
@@ -199,7 +199,7 @@ class _Pairs:
         self.data = EncodedCohort(embedding.encoder_, cohort)
         self.targets, self.cost_weights = targets, cost_weights
         self.catalog = cohort.catalog
-        # Without context, everybody is the same before the first visit.
+        # Without context, all subjects are the same before the first visit.
         self.earliest = -1 if cohort.context.shape[1] or cohort.n_times < 2 else 0
 
     def draw(
@@ -223,7 +223,7 @@ class _Pairs:
     ) -> Tensor:
         s = self.settings
         losses = plan_losses(self.targets, index, known, plans, time, s.reduction)[..., 0]
-        # What was never recorded is not charged.
+        # Unavailable values are not charged.
         recorded = self.data.recorded[index][:, None]
         cost = torch.from_numpy(self.catalog.cost_of(plans & recorded)).float()
         total = torch.zeros(len(index), len(index))

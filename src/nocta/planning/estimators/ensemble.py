@@ -15,7 +15,7 @@ from nocta.planning.estimators.sequential import SequentialEstimator
 
 
 class EnsembleEstimator(SequentialEstimator):
-    """Averages what its members expect of a plan; a weight of zero leaves a member out.
+    """Averages the expected losses of its members; a member of weight zero is dropped.
 
     Args:
         members: Estimators on the same scale of loss.
@@ -26,8 +26,8 @@ class EnsembleEstimator(SequentialEstimator):
         given = np.asarray(weights, dtype=float)
         if len(members) != len(given) or (given < 0).any() or given.sum() == 0:
             raise ConfigError(
-                f"{len(members)} estimators need as many weights of at least 0, one above; "
-                f"got {list(weights)}."
+                f"weights is {list(weights)}; give {len(members)} numbers of at least 0, one for each "
+                f"estimator, with a sum above 0."
             )
         used = np.flatnonzero(given)
         self.members = [members[i] for i in used.tolist()]

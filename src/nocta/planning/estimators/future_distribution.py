@@ -1,8 +1,8 @@
-"""Which acquisitions the best plans of a subject suggest, and how alike two subjects are in that.
+"""The future-candidate distribution of a subject, and the similarity of two subjects.
 
-Paper: section 3.4, equations 4 and 5, and appendix A.6. A future-candidate distribution
-(`zeta`) spreads probability over the open slots and over stopping; two subjects are similar
-where their distributions have a small Jensen-Shannon divergence.
+Paper: section 3.4, equations 4 and 5, and appendix A.6. The distribution (`zeta`) spreads probability
+over the slots that the best plans acquire, and over stopping. Two subjects are similar if their
+distributions have a small Jensen-Shannon divergence.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ Weighting = Literal["softmax", "count"]
 
 
 def spread_of_plans(plans: Tensor) -> Tensor:
-    """Uniform distribution over what each plan acquires (`nu`), `(p, L * M + 1)`.
+    """Uniform distribution over the slots of each plan (`nu`), `(p, L * M + 1)`.
 
-    The last entry is stopping; it has all of the mass of the empty plan.
+    The last entry is stopping; it has all the mass of the empty plan.
 
     Args:
         plans: `(p, L, M)` booleans.
@@ -33,15 +33,15 @@ def future_distribution(
 ) -> Tensor:
     """Future-candidate distribution of each subject (`zeta`), `(n, L * M + 1)`.
 
-    Plans that are worse than stopping count as stopping: nobody would carry them out.
+    Plans that are worse than stopping count as stopping.
 
     Args:
         plans: `(p, L, M)` candidates; the first one is the empty plan.
         scores: `(n, p)` plug-in NOCT of every candidate; lower is better.
-        n_top_plans: How many of the best plans have a say (`kappa`).
+        n_top_plans: Number of best plans that count (`kappa`).
         weighting: `"softmax"` weighs each plan by `exp(-NOCT)` and spreads its weight over its
-            slots (appendix A.6); `"count"` is how often a slot appears in the top plans
-            (section 3.4), where a plan has as many votes as it has slots.
+            slots (appendix A.6); `"count"` counts how often a slot appears in the top plans
+            (section 3.4), so a plan has as many votes as slots.
 
     Example:
         >>> plans = torch.tensor([[[0, 0]], [[1, 0]], [[1, 1]]], dtype=torch.bool)
@@ -66,13 +66,13 @@ def jensen_shannon(first: Tensor, second: Tensor) -> Tensor:
     Leading axes are broadcast, so `(n, 1, s)` and `(1, n, s)` give all pairs.
     """
     middle = (first + second) / 2
-    # xlogy is 0 where the mass is 0, also in its gradient.
+    # xlogy and its gradient are 0 if the mass is 0.
     inside = (torch.xlogy(first, first) + torch.xlogy(second, second)) / 2
     return (inside - torch.xlogy(middle, middle)).sum(dim=-1).clamp(min=0)
 
 
 def similarity(first: Tensor, second: Tensor, similarity_scale: float = 1.0) -> Tensor:
-    """How alike two subjects' future acquisitions are, from 0 to 1 (equation 4).
+    """Similarity of two subjects' future acquisitions, from 0 to 1 (equation 4).
 
     Args:
         first: `(..., s)` distributions.
@@ -88,7 +88,7 @@ def contrastive_loss(distance: Tensor, alike: Tensor, margin: float = 1.0) -> Te
     Args:
         distance: Squared Euclidean distance of the embeddings (`delta`), any shape.
         alike: Similarity of the same pairs, from 0 to 1.
-        margin: Squared distance beyond which unlike pairs no longer repel (`gamma`).
+        margin: Squared distance beyond which dissimilar pairs no longer repel (`gamma`).
 
     Returns:
         The loss of every pair.

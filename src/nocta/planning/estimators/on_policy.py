@@ -1,9 +1,9 @@
-"""Plans worth learning about: those a planner would really make, from where it would really be.
+"""Refresh on own plans: train the estimator on plans that the planner itself makes.
 
-Random requests rarely look like a good plan. After a first fit the planner is let loose on the
-training subjects under many cost weights, and what it planned at every decision is kept. A plan
-must not depend on values seen after it was made, or the estimator would learn hindsight: so the
-plans are kept as made, never as later revised.
+Random requests rarely look like a good plan. So after a first fit the planner runs on the training
+subjects under many cost weights, and its plan at every decision is kept. A plan must not depend on
+values seen after it was made, or the estimator would learn hindsight. So plans are kept as they were
+made, not as revised later.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from nocta.planning.search import FoundPlans
 
 @dataclass
 class PlanMemory:
-    """Every decision a planner took: who, when, what was asked for before, what it planned."""
+    """Every decision of a planner: subject, time, earlier requests, and plan."""
 
     subjects: list[NDArray[np.int64]] = field(default_factory=list)
     times: list[NDArray[np.int64]] = field(default_factory=list)
@@ -43,10 +43,10 @@ class RememberedPlans:
     """Draws training requests: part random, part remembered with a few slots flipped.
 
     Args:
-        memory: What the planner did on the training subjects.
-        n_subjects: How many training subjects there are; some may not be remembered.
-        open_slots: `(L, M)` what may be asked for at all.
-        share: Part of the draws taken from memory.
+        memory: Decisions of the planner on the training subjects.
+        n_subjects: Number of training subjects; some may not be remembered.
+        open_slots: `(L, M)` what may be requested.
+        share: Share of the draws taken from memory.
         flips: Expected number of slots flipped in the planned part.
     """
 

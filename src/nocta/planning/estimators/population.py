@@ -1,8 +1,8 @@
-"""What a plan is worth on average: the amortized network with its eyes closed.
+"""The mean loss of a plan over the population: an amortized network that sees no acquired value.
 
-It reads what was asked for and the free context, and no acquired value. With few subjects such an
-average is known far better than any subject's own gain, so the individual estimate is drawn
-towards it (`nocta.planning.estimators.committee`).
+It reads only what was requested and the free context. With few subjects, this mean is known far
+better than the loss of a single subject, so the individual estimate is shrunk toward it
+(`nocta.planning.estimators.committee`).
 """
 
 from __future__ import annotations

@@ -1,10 +1,8 @@
-"""What a plan does on average, counted: the plug-in loss of all training subjects (equation 3).
+"""The mean loss of a plan over the population, counted: the plug-in loss of all training subjects.
 
-With few subjects no network knows this as well as the subjects themselves, each judged by a
-predictor that never saw it. The average does not depend on anybody's values, only on what is asked
-for, so each distinct beginning of a plan is looked at once and remembered. What a feature adds to
-a prediction depends on when that feature was asked for and on nothing else, so that is computed
-once per feature and pattern, and a plan costs additions.
+Paper: equation 3. With few subjects, this is more precise than a network; each subject is scored by
+a predictor that was not trained on it. The mean depends only on what is requested, so each distinct
+prefix of a plan is computed once and remembered, from the tables of `slot_shares`.
 """
 
 from __future__ import annotations
@@ -27,12 +25,12 @@ from nocta.planning.objective import PlanningLoss
 
 
 class PopulationPlugIn(SequentialEstimator):
-    """The mean plug-in loss over all training subjects, whatever the subject's own values.
+    """The mean plug-in loss over all training subjects, independent of the subject's values.
 
     Args:
-        train: The subjects; kept with a saved model, which could not go on counting otherwise.
-        targets: Their losses, by predictors to whose outputs features add.
-        loss: Which loss plans are scored by; may be changed at any time.
+        train: The subjects; a saved model contains them, because it needs them to count.
+        targets: Their losses, by predictors that add up features.
+        loss: The loss that scores plans; may be changed at any time.
         tables: Tables of the same targets, if another estimator has them.
         limits: How many prefixes are remembered, and how much is held at once.
     """
@@ -46,7 +44,7 @@ class PopulationPlugIn(SequentialEstimator):
         limits: Limits = DEFAULT_LIMITS,
     ) -> None:
         if not can_be_counted(targets):
-            raise ConfigError("Counting over the population needs predictors that are additive.")
+            raise ConfigError("Counting over the population needs additive predictors.")
         self.train = train
         self.targets = targets
         self.loss: PlanningLoss = loss
@@ -55,7 +53,7 @@ class PopulationPlugIn(SequentialEstimator):
         self.limits = limits
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**vars(self), "_known": {}}  # what is remembered stays behind
+        return {**vars(self), "_known": {}}  # remembered means are not copied
 
     def start(self, observation: Observation) -> AskedFor:
         return AskedFor.nothing_more(observation)

@@ -1,4 +1,4 @@
-"""Who is similar: training subjects, masked like the query, nearest in a chosen metric."""
+"""Retrieval: the training subjects, masked like the query, that are nearest in some metric."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ Kernel = Literal["uniform", "gaussian"]
 
 
 class Neighbors(NamedTuple):
-    """The training subjects who vote, and with what weight; weights sum to one."""
+    """The training subjects who vote, and their weights, which sum to one."""
 
     subjects: Tensor  # (n, K)
     weight: Tensor  # (n, K)
@@ -36,13 +36,12 @@ class Neighbors(NamedTuple):
 
 
 class NeighborBank:
-    """Finds, for a partial observation, training subjects who looked alike at the same point.
+    """Finds training subjects who looked like the query at the same slot.
 
-    Every training subject is shown through the query's own mask: only what the query asked for,
-    up to the query's slot, counts.
-
-    In a network's metric, what the bank looks like under a mask continues what it looked like
-    under the mask's beginning, so masks that begin alike share most of the work.
+    Every training subject is seen through the query's mask: only what the query requested, up to
+    the query's slot, counts. If the metric is a network's, the state of the bank under a mask
+    continues its state under the start of the mask, so masks that start alike share most of the
+    work.
 
     Args:
         train: The subjects to retrieve (`D`).
@@ -51,11 +50,11 @@ class NeighborBank:
         encoder: Encodes inputs for the metric.
         embedding: The learned embedding, for that metric.
         predictor: The predictor, for that metric.
-        size: Keep so many subjects at most, drawn evenly from `train`.
-        n_neighbors: How many vote (`K`).
-        radius: Where given, only those within this distance vote (the nearest always does).
-        kernel: Equal votes, or votes that fade with distance.
-        stands_for: `(n_bank,)` weight of each subject's vote, where they were not drawn evenly.
+        size: Maximum number of subjects, drawn evenly from `train`.
+        n_neighbors: Number of subjects that vote (`K`).
+        radius: If given, only subjects within this distance vote (the nearest one always does).
+        kernel: Equal votes, or votes that decay with distance.
+        stands_for: `(n_bank,)` weight of each subject's vote, if they were not drawn evenly.
         index: How the nearest are found, see `nocta.planning.estimators.bank`.
         limits: How much of the bank under recent masks is kept.
     """
@@ -95,7 +94,7 @@ class NeighborBank:
         self._cached_bytes = 0
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**vars(self), "_cache": OrderedDict(), "_cached_bytes": 0}  # computed again
+        return {**vars(self), "_cache": OrderedDict(), "_cached_bytes": 0}  # not copied
 
     def nearest(self, observation: Observation) -> Neighbors:
         """The voters of every subject; all subjects are at the same slot."""
@@ -113,7 +112,7 @@ class NeighborBank:
         return Neighbors(torch.from_numpy(self.rows)[index], weight, distance)
 
     def _n_votes(self, time: int) -> int:
-        # Before the first visit hardly anything tells subjects apart, so many may vote.
+        # Before the first visit subjects hardly differ, so many of them vote.
         wanted = self.n_neighbors if time >= 0 else max(self.n_neighbors, 512)
         return min(wanted, len(self.data))
 
@@ -122,7 +121,7 @@ class NeighborBank:
         key = b"points" + mask.tobytes() + str(time).encode()
         net = self._network()
         if net is None:
-            # A copy: a view would keep the whole computation it was cut from.
+            # A copy, because a view would keep the whole array alive.
             return self._remember(key, lambda: self._points(self._masked(mask), time).clone())
         return self._remember(key, lambda: self._walked_bank(net, mask, time))
 
@@ -132,7 +131,7 @@ class NeighborBank:
         return self.data.inputs(np.arange(len(self.data)), asked)
 
     def _network(self) -> RecurrentNet | MLPNet | None:
-        """The network of the metric, where what it makes of a mask continues its beginning."""
+        """The network of the metric, if its state under a mask can be continued slot by slot."""
         source = {"embedding": self.embedding, "predictor": self.predictor}.get(self.metric)
         net = None if source is None else source.net_
         return net if isinstance(net, RecurrentNet | MLPNet) else None
@@ -142,7 +141,7 @@ class NeighborBank:
         self, net: RecurrentNet | MLPNet, mask: NDArray[np.bool_], time: int
     ) -> Tensor:
         state = self._state_after(net, mask, time)
-        # Read at the next slot, of which nothing is known yet, as for the query.
+        # Read at the next slot, where nothing is known yet, as for the query.
         if isinstance(net, MLPNet):
             frame = net.frame_at(self.data.frame[:, time + 1], time + 1)
             out = net.after_first(state.float() + frame)
@@ -154,13 +153,13 @@ class NeighborBank:
     def _state_after(
         self, net: RecurrentNet | MLPNet, mask: NDArray[np.bool_], time: int
     ) -> Tensor:
-        """What the network holds of the bank after slot `time` under the mask, `(n_bank, h)`.
+        """State of the network for the bank after slot `time` under the mask, `(n_bank, h)`.
 
-        That is the recurrent state, or the sum of what the slots add to the first layer.
+        This is the recurrent state, or the sum of the slots' parts of the first layer.
         """
         if time < 0:
             if isinstance(net, MLPNet):
-                # Summed in double precision, as the running sum of the query is, to the same bit.
+                # In double precision, like the running sum of the query, to be equal to the bit.
                 return torch.zeros(len(self.data), net.time.shape[1], dtype=torch.float64)
             return torch.zeros(len(self.data), net.cell.hidden_size)
         return self._remember(
@@ -181,7 +180,7 @@ class NeighborBank:
         return combine(net.input_half(inputs), state_half(net.cell, state), state)
 
     def _remember(self, key: bytes, compute: Callable[[], Tensor]) -> Tensor:
-        """Compute once; the most recently used results are kept."""
+        """Compute once and keep the most recently used results."""
         if key in self._cache:
             self._cache.move_to_end(key)
             return self._cache[key]
@@ -196,7 +195,7 @@ class NeighborBank:
         if self.embedding is not None and self.metric == "embedding":
             return self.embedding.embed(inputs, time)
         if self.predictor is not None and self.metric == "predictor":
-            # At the next slot, of which nothing is known yet, as the embedding does.
+            # At the next slot, where nothing is known yet, like the embedding.
             return self.predictor.hidden_states(inputs)[:, time + 1]
         return inputs[:, : time + 1, : self.encoder.n_value_columns].flatten(1)
 

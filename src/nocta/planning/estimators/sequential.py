@@ -23,7 +23,7 @@ class SequentialEstimator(NoctEstimator):
 
     @abstractmethod
     def branch(self, state: Any, time: int, parents: Tensor, subsets: Tensor) -> tuple[Any, Tensor]:
-        """Continue prefixes by every one of some subsets at one slot.
+        """Continue prefixes with each of some subsets at one slot.
 
         Args:
             state: State of `p` prefixes per subject, from `start` (`p` = 1) or `branch`.

@@ -1,7 +1,7 @@
-"""What each feature adds to a linear prediction at one slot, by when it was asked for before.
+"""What each feature adds to an additive prediction at one slot, by its pattern of earlier requests.
 
-That depends on nothing else, so it is computed once per feature and pattern, for all training
-subjects, and the predictions after any plan are sums.
+This depends on nothing else, so it is computed once per feature and pattern, for all training
+subjects. Predictions under any plan are then sums.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ from nocta.predictors.walking import AdditiveNet, next_shares
 
 
 class AskedFor(NamedTuple):
-    """What some prefixes have asked for; prefix i continues i // s by subset i % s."""
+    """What some prefixes have requested; prefix i continues i // s with subset i % s."""
 
     before: NDArray[np.bool_]  # (n, q, L, M)
     time: int
     subsets: NDArray[np.bool_]  # (s, M)
 
     def of(self, chosen: NDArray[np.int64]) -> NDArray[np.bool_]:
-        """What the chosen prefixes `(n, q')` have asked for, `(n, q', L, M)`."""
+        """What the chosen prefixes `(n, q')` have requested, `(n, q', L, M)`."""
         which, subset = np.divmod(chosen, len(self.subsets))
         found = np.take_along_axis(self.before, which[:, :, None, None], axis=1)
         if self.time >= 0:
@@ -38,18 +38,17 @@ class AskedFor(NamedTuple):
 
     @classmethod
     def nothing_more(cls, observation: Observation) -> Self:
-        """One prefix per subject: what it has asked for so far."""
+        """One prefix per subject: its requests so far."""
         asked = observation.history.requested[:, None].copy()
         return cls(asked, -1, np.zeros((1, asked.shape[-1]), dtype=bool))
 
 
 class ShareTables:
-    """What features add, slot by slot, computed when it is first asked for.
-
-    Estimators of the same subjects share one.
+    """The tables of all slots, computed on first use; estimators of the same targets share them.
 
     Args:
         targets: Holds the subjects and their predictors.
+        limits: How much is kept, and computed at once.
     """
 
     def __init__(self, targets: LossTargets, limits: Limits = DEFAULT_LIMITS) -> None:
@@ -57,23 +56,24 @@ class ShareTables:
         self._slots: dict[int, SlotShares] = {}
 
     def at(self, time: int) -> SlotShares:
-        """Of one slot."""
+        """The table of one slot."""
         if time not in self._slots:
             self._slots[time] = SlotShares(self.targets, time, self.limits)
         return self._slots[time]
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**vars(self), "_slots": {}}  # what is remembered stays behind
+        return {**vars(self), "_slots": {}}  # tables are not copied
 
 
 class SlotShares:
     """What each feature adds to the predictions at one slot, by its pattern.
 
-    Of `v` training subjects: those who have a label there, since nobody else has a loss.
+    Only for the `v` training subjects that have a label at the slot; the others have no loss.
 
     Args:
         targets: Holds the subjects and their predictors.
         time: The slot.
+        limits: How much is kept, and computed at once.
     """
 
     def __init__(self, targets: LossTargets, time: int, limits: Limits = DEFAULT_LIMITS) -> None:
@@ -95,7 +95,7 @@ class SlotShares:
         """Logits with nothing acquired at the slot, and what each feature would add to them.
 
         Args:
-            masks: `(p, time, M)` what was asked for before.
+            masks: `(p, time, M)` earlier requests.
 
         Returns:
             `(p, C, v)` and `(p, M, C, v)`.
@@ -119,7 +119,7 @@ class SlotShares:
         loss: PlanningLoss,
         who: Tensor | None = None,
     ) -> Tensor:
-        """Losses if each subset were acquired, `(p, s, k)`, of what `of` or `of_some` returned.
+        """Losses after acquiring each subset, `(p, s, k)`, from the output of `of` or `of_some`.
 
         Args:
             without: `(p, C, k)` logits with nothing acquired at the slot.
@@ -130,7 +130,7 @@ class SlotShares:
         """
         gained = subsets.float() @ more.flatten(2)
         logits = without[:, None] + gained.view(*gained.shape[:2], *without.shape[1:])
-        # Over classes that lie apart in memory: several times faster than over neighbours.
+        # The class axis is strided: several times faster than a contiguous one.
         log_proba = F.log_softmax(logits, dim=2).movedim(2, -1)
         labels, soft = self.truth
         if who is not None:
@@ -147,7 +147,7 @@ class SlotShares:
         return torch.tensor([[self.place[key] for key in row] for row in keys])
 
     def _learn(self, wanted: list[tuple[int, bytes]]) -> None:
-        """Patterns of different features are looked at together, one mask for many."""
+        """Compute new patterns; one mask holds a pattern of every feature."""
         if not wanted:
             return
         n_features = self.targets.data[0].owner.max().item() + 1
@@ -194,5 +194,5 @@ class SlotShares:
 
 
 def can_be_counted(targets: LossTargets) -> bool:
-    """Whether losses can be looked up: features add to the outputs of every predictor."""
+    """Whether losses can be looked up: every predictor adds up its features."""
     return all(isinstance(p.net_, AdditiveNet) for p in targets.predictors)

@@ -1,7 +1,7 @@
 """What estimators learn from: the loss of training subjects at every time, under any request.
 
-Where the predictor has seen the subject, its loss there is too good to be true. With few
-subjects it pays to score each one by a predictor that never saw it (cross-fitting).
+The loss of a predictor on its own training subjects is too optimistic. With few subjects it pays to
+score each one with a predictor that was not trained on it (cross-fitting).
 """
 
 from __future__ import annotations
@@ -31,14 +31,13 @@ class LossTargets:
     Args:
         cohort: The subjects to score.
         predictors: One predictor, or one per fold.
-        fold: `(n,)` which predictor scores each subject; all by the first by default.
+        fold: `(n,)` which predictor scores each subject; the first one by default.
         kinds: The losses to compute, in this order.
-        expected: Use the loss the predictor expects of itself instead of the realised one: no
+        expected: Use the loss the predictor expects of itself instead of the realized one: no
             label noise, but only as good as its calibration.
-        hindsight: Where not `expected`, the share of each label that is replaced by what the
-            predictor says once everything recorded is known. Labels of few subjects are mostly
-            noise; the best informed prediction has less of it, and unlike `expected` it does not
-            let a prediction from little be its own judge.
+        hindsight: If not `expected`, the share of each label that is replaced by the prediction
+            from everything recorded. With few subjects, labels are noisy and that prediction is
+            less so. Unlike `expected`, a prediction from little data is not its own judge.
     """
 
     def __init__(
@@ -82,12 +81,12 @@ class LossTargets:
     def judge(
         self, log_proba: Tensor, labels: Tensor, soft: Tensor | None, kind: PlanningLoss
     ) -> Tensor:
-        """Losses of predictions `(..., C)`; 0 where `labels`, which broadcast, are -1.
+        """Losses of predictions; 0 if the label is -1.
 
         Args:
             log_proba: `(..., C)` predictions.
-            labels: `(...)` labels on record.
-            soft: `(..., C)` the soft labels of the same subjects and times, where there are any.
+            labels: `(...)` labels on record; they broadcast.
+            soft: `(..., C)` soft labels of the same subjects and times, if there are any.
             kind: Which loss.
         """
         if self.expected:
@@ -97,7 +96,7 @@ class LossTargets:
         return losses_at_times(log_proba, labels.expand(log_proba.shape[:-1]), kind)
 
     def _log_proba(self, index: NDArray[np.int64], requested: NDArray[np.bool_]) -> Tensor:
-        """What the predictor of each subject's fold says after these requests, `(b, L, C)`."""
+        """Predictions after these requests, by the predictor of each subject's fold, `(b, L, C)`."""
         n_classes = self.predictors[0].n_classes_
         out = torch.zeros(len(index), requested.shape[1], n_classes)
         for which, predictor in enumerate(self.predictors):
