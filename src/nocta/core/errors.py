@@ -76,17 +76,18 @@ class NotFittedError(NoctaError, ValueError, AttributeError):
     """
 
     def __new__(cls, *args: Any) -> Self:
-        return super().__new__(_also_sklearns(cls), *args)
+        made: Self = super().__new__(_also_sklearns() if cls is NotFittedError else cls, *args)
+        return made
 
     def __reduce__(self) -> tuple[Any, ...]:
         return NotFittedError, self.args  # the class made below cannot be found by its name
 
 
 @cache
-def _also_sklearns(cls: type[NotFittedError]) -> type[Any]:
+def _also_sklearns() -> type[Any]:
     from sklearn.exceptions import NotFittedError as SklearnNotFittedError
 
-    return type(cls.__name__, (cls, SklearnNotFittedError), {"__module__": cls.__module__})
+    return type("NotFittedError", (NotFittedError, SklearnNotFittedError), {"__module__": __name__})
 
 
 class MissingExtraError(NoctaError, ImportError):

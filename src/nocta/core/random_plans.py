@@ -20,9 +20,9 @@ def random_requests(
     visit_rate, feature_rate = rng.uniform(size=(2, n, 1, 1))
     visits = rng.uniform(size=(n, length, 1)) < np.sqrt(visit_rate)
     sparse = visits & (rng.uniform(size=(n, length, width)) < np.sqrt(feature_rate))
-    favourite = visits & (rng.uniform(size=(n, 1, width)) < np.sqrt(feature_rate))
+    favored = visits & (rng.uniform(size=(n, 1, width)) < np.sqrt(feature_rate))
     kind = rng.integers(20, size=(n, 1, 1))
-    out = np.where(kind < 8, slots, np.where(kind < 15, sparse, favourite))
+    out = np.where(kind < 8, slots, np.where(kind < 15, sparse, favored))
     out = np.where(kind == 19, True, out)
     # Some histories end early: nothing is requested after a random slot.
     last = rng.integers(0, 2 * length, size=(n, 1, 1))

@@ -65,5 +65,5 @@ def test_a_weight_of_zero_leaves_a_member_out(observation: Observation) -> None:
 
 @pytest.mark.parametrize("weights", [[1.0], [0.0, 0.0], [1.0, -0.5]])
 def test_weights_are_checked(weights: list[float]) -> None:
-    with pytest.raises(ConfigError, match="2 estimators need as many weights"):
+    with pytest.raises(ConfigError, match="each of the 2 estimators, with a sum"):
         EnsembleEstimator([Constant(1, 0), Constant(2, 0)], weights)

@@ -1,8 +1,8 @@
 """NOCT-Amortized as published: a plain network predicts the gain of a plan over stopping.
 
 Paper: section 3.5, equations 7 to 10, with the gain target of appendix B.3. The network
-`f_theta(x_o, v, t)` has the predictor's hidden size; both are trained together. The `default` preset
-uses `nocta.planning.estimators.amortized` instead, which predicts time by time.
+`f_theta(x_o, v, t)` has the predictor's hidden size; both are trained together. The `default`
+preset uses `nocta.planning.estimators.amortized` instead, which predicts time by time.
 """
 
 from __future__ import annotations

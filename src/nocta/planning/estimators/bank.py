@@ -1,7 +1,7 @@
 """The neighbor bank: which training subjects are kept, and how the nearest are found.
 
-The bank is seen through the query's mask, so its points differ from mask to mask and an index serves
-one mask only. An approximate index would not pay, so both ways to search are exact.
+The bank is seen through the query's mask, so its points differ from mask to mask, and an index
+serves one mask only. An approximate index would not pay, so both ways to search are exact.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ def choose_bank(
     Args:
         labels: `(n, L)` class indices, -1 if there is none.
         size: Maximum number of subjects to keep.
-        sampling: `"even"` takes them evenly from first to last. `"stratified"` takes equal shares of
-            every class (the largest index a subject reaches), as far as there are enough: rare
+        sampling: `"even"` takes them evenly from first to last. `"stratified"` takes equal shares
+            of every class (the largest index a subject reaches), as far as there are enough: rare
             courses keep enough neighbors, and votes are weighted accordingly.
 
     Example:

@@ -26,8 +26,8 @@ class EnsembleEstimator(SequentialEstimator):
         given = np.asarray(weights, dtype=float)
         if len(members) != len(given) or (given < 0).any() or given.sum() == 0:
             raise ConfigError(
-                f"weights is {list(weights)}; give {len(members)} numbers of at least 0, one for each "
-                f"estimator, with a sum above 0."
+                f"weights is {list(weights)}; give one number of at least 0 for each of the "
+                f"{len(members)} estimators, with a sum above 0."
             )
         used = np.flatnonzero(given)
         self.members = [members[i] for i in used.tolist()]

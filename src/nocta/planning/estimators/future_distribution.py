@@ -1,8 +1,8 @@
 """The future-candidate distribution of a subject, and the similarity of two subjects.
 
-Paper: section 3.4, equations 4 and 5, and appendix A.6. The distribution (`zeta`) spreads probability
-over the slots that the best plans acquire, and over stopping. Two subjects are similar if their
-distributions have a small Jensen-Shannon divergence.
+Paper: section 3.4, equations 4 and 5, and appendix A.6. The distribution (`zeta`) spreads
+probability over the slots that the best plans acquire, and over stopping. Two subjects are similar
+if their distributions have a small Jensen-Shannon divergence.
 """
 
 from __future__ import annotations

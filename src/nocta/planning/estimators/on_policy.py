@@ -2,8 +2,8 @@
 
 Random requests rarely look like a good plan. So after a first fit the planner runs on the training
 subjects under many cost weights, and its plan at every decision is kept. A plan must not depend on
-values seen after it was made, or the estimator would learn hindsight. So plans are kept as they were
-made, not as revised later.
+values seen after it was made, or the estimator would learn hindsight. So plans are kept as made,
+not as revised later.
 """
 
 from __future__ import annotations

@@ -96,7 +96,7 @@ class LossTargets:
         return losses_at_times(log_proba, labels.expand(log_proba.shape[:-1]), kind)
 
     def _log_proba(self, index: NDArray[np.int64], requested: NDArray[np.bool_]) -> Tensor:
-        """Predictions after these requests, by the predictor of each subject's fold, `(b, L, C)`."""
+        """Log-probabilities after these requests, by each subject's predictor, `(b, L, C)`."""
         n_classes = self.predictors[0].n_classes_
         out = torch.zeros(len(index), requested.shape[1], n_classes)
         for which, predictor in enumerate(self.predictors):
