@@ -45,7 +45,7 @@ def tiny_cohort(n_subjects: int = 24, seed: int = 0) -> Cohort:
 
     Example:
         >>> cohort = tiny_cohort(8)
-        >>> cohort.values.shape, cohort.catalog.names, cohort.catalog.cost_of_everything
+        >>> cohort.values.shape, cohort.catalog.names, cohort.catalog.price_of_everything
         ((8, 4, 3), ('blood', 'scan'), 18.0)
     """
     rng = np.random.default_rng(seed)

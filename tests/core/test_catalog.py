@@ -85,6 +85,12 @@ def test_every_wrong_price_is_named() -> None:
     assert len(str(caught.value).splitlines()) == 4
 
 
+def test_a_name_does_not_decide_the_kind_of_error() -> None:
+    with pytest.raises(DataError) as caught:
+        Catalog(features=(Feature("coffee cost", ()),), n_times=3)
+    assert not isinstance(caught.value, CostError)
+
+
 def test_every_wrong_feature_is_named() -> None:
     with pytest.raises(DataError) as caught:
         Catalog(

@@ -207,7 +207,7 @@ def test_rules_are_judged_from_the_records(cohort, everything):
 def test_rules_notice_a_wrong_bill(cohort, everything):
     recording = record(everything, cohort, Terms(), 0)
     recording.rollout.cost_per_visit[0, 0] += 1
-    with pytest.raises(PlanError, match="charged is not what"):
+    with pytest.raises(PlanError, match="charges differ from the prices"):
         check_rules(recording, cohort)
 
 

@@ -117,7 +117,7 @@ def test_pieces_of_a_rollout_keep_their_groups():
 
 
 def test_one_group_cannot_be_resampled(rollouts):
-    with pytest.raises(ConfigError, match="of two groups"):
+    with pytest.raises(ConfigError, match="two groups"):
         bootstrap_bands([replace(rollouts[0], groups=np.zeros(40))])
 
 

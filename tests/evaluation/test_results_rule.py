@@ -86,7 +86,7 @@ def test_a_visit_that_was_ended_stays_closed(cohort: Cohort) -> None:
 def test_what_is_pending_is_not_ordered_twice(cohort: Cohort) -> None:
     env = Environment(cohort)
     go(env, 1, BLOOD)
-    with pytest.raises(PlanError, match="asks for 'blood' at slot 1"):
+    with pytest.raises(PlanError, match="requests 'blood' at slot 1"):
         go(env, 1, BLOOD)
 
 
@@ -145,7 +145,7 @@ def test_a_policy_that_acts_within_visits_keeps_the_contract(cohort: Cohort) -> 
 
 
 def test_the_contract_refuses_a_look_at_pending_results(cohort: Cohort) -> None:
-    with pytest.raises(ValueError, match="a result that is not back"):
+    with pytest.raises(ValueError, match="a result that is pending"):
         check_policy(LEAKY_POLICIES["result"], tiny_cohort(40))
 
 

@@ -30,7 +30,7 @@ def test_targets_run_from_five_to_ninety_per_cent():
 
 def test_what_is_missing_is_not_part_of_everything():
     cohort = tiny_cohort(20)
-    assert cost_of_everything(cohort) < cohort.catalog.cost_of_everything
+    assert cost_of_everything(cohort) < cohort.catalog.price_of_everything
 
 
 def test_nearest_costs_are_taken_once_each():

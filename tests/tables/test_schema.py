@@ -34,7 +34,7 @@ def test_the_example_is_sound() -> None:
     catalog = schema.catalog()
     assert catalog.names[-1] == "elastography"
     assert catalog.open_slots[:, 0].tolist() == [True, False, False, False, False]
-    assert catalog.cost_of_everything == 2 + 5 * (1 + 7 + 5 + 8 + 60 + 10 + 5)
+    assert catalog.price_of_everything == 2 + 5 * (1 + 7 + 5 + 8 + 60 + 10 + 5)
 
 
 def test_a_schema_goes_through_json(visits: pd.DataFrame, schema: dict[str, Any]) -> None:

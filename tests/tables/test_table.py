@@ -32,7 +32,7 @@ def test_a_ragged_table_fills_its_slots(visits: pd.DataFrame, schema: dict[str, 
     assert cohort.labels.tolist() == [[0, 0, 2], [0, -1, -1], [1, -1, -1]]
     np.testing.assert_array_equal(cohort.context, np.float32([[61, 0], [47, 1], [70, np.nan]]))
     # Both at each of three visits: alt 3 and its fee 2, scan 9 + 8 + 7, one visit fee each.
-    assert cohort.catalog.cost_of_everything == 3 * (3 + 2 + 1) + 24
+    assert cohort.catalog.price_of_everything == 3 * (3 + 2 + 1) + 24
 
 
 def test_every_kind_of_table_reads_the_same(

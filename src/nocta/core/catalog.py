@@ -71,62 +71,53 @@ class Catalog:
     currency: str = ""
 
     def __post_init__(self) -> None:
-        problems = [*self._problems()]
-        if problems:
-            raise (
-                CostError("\n".join(problems))
-                if all("cost" in p or "fee" in p for p in problems)
-                else DataError("\n".join(problems))
-            )
+        costs, others = self._cost_problems(), self._other_problems()
+        if costs or others:
+            raise (DataError if others else CostError)("\n".join([*others, *costs]))
 
-    def _problems(self) -> list[str]:
+    def _cost_problems(self) -> list[str]:
+        """Everything wrong with costs and fees."""
         found = []
-        names = [f.name for f in self.features]
-        columns = [c for f in self.features for c in f.columns]
-        if not names:
-            found.append("The catalog has no feature; add at least one.")
-        found += [
-            f"Feature '{n}' is listed twice."
-            for n in sorted({n for n in names if names.count(n) > 1})
-        ]
-        found += [
-            f"Column '{c}' belongs to two features; give it to one."
-            for c in sorted({c for c in columns if columns.count(c) > 1})
-        ]
         for f in self.features:
-            found += self._feature_problems(f)
-        fees = {
-            **{f"group '{g}'": fee for g, fee in self.group_fees.items()},
-            "visit": self.visit_fee,
-        }
-        for where, fee in fees.items():
+            costs = np.atleast_1d(np.asarray(f.cost, dtype=float))
+            if costs.size not in (1, self.n_times):
+                found.append(
+                    f"Feature '{f.name}' has {costs.size} costs for {self.n_times} visits; "
+                    "give one cost or one per visit."
+                )
+            if not np.isfinite(costs).all() or (costs < 0).any():
+                found.append(
+                    f"Feature '{f.name}' has cost {f.cost}; a cost is a number of at least 0."
+                )
+        fees = {f"group '{g}'": fee for g, fee in self.group_fees.items()}
+        for where, fee in {**fees, "visit": self.visit_fee}.items():
             if not np.isfinite(fee) or fee < 0:
                 found.append(f"The {where} fee is {fee}; a fee is a number of at least 0.")
-        used = {f.group for f in self.features}
+        used = [f.group for f in self.features if f.group]
         for g in self.group_fees:
             if g not in used:
-                hint = did_you_mean(g, [u for u in used if u])
+                hint = did_you_mean(g, used)
                 found.append(f"Group '{g}' has a fee but no feature belongs to it.{hint}")
         return found
 
-    def _feature_problems(self, f: Feature) -> list[str]:
-        found = []
-        costs = np.atleast_1d(np.asarray(f.cost, dtype=float))
-        if costs.size not in (1, self.n_times):
-            found.append(
-                f"Feature '{f.name}' has {costs.size} costs for {self.n_times} visits; "
-                "give one cost or one per visit."
-            )
-        if not np.isfinite(costs).all() or (costs < 0).any():
-            found.append(f"Feature '{f.name}' has cost {f.cost}; a cost is a number of at least 0.")
-        outside = [t for t in f.at or () if not 0 <= t < self.n_times]
-        if outside:
-            found.append(
-                f"Feature '{f.name}' is open at visit {outside[0]}, but visits run from 0 to "
-                f"{self.n_times - 1}."
-            )
-        if not f.columns:
-            found.append(f"Feature '{f.name}' has no column.")
+    def _other_problems(self) -> list[str]:
+        """Everything wrong with features, columns and visits."""
+        names = [f.name for f in self.features]
+        columns = [c for f in self.features for c in f.columns]
+        found = [] if names else ["The catalog has no feature; add at least one."]
+        found += [f"Feature '{n}' is listed twice." for n in _repeated(names)]
+        found += [
+            f"Column '{c}' belongs to two features; give it to one." for c in _repeated(columns)
+        ]
+        for f in self.features:
+            outside = [t for t in f.at or () if not 0 <= t < self.n_times]
+            if outside:
+                found.append(
+                    f"Feature '{f.name}' is open at visit {outside[0]}, but visits run from 0 to "
+                    f"{self.n_times - 1}."
+                )
+            if not f.columns:
+                found.append(f"Feature '{f.name}' has no column.")
         return found
 
     # -- sizes and names ---------------------------------------------------------
@@ -200,8 +191,8 @@ class Catalog:
         return np.asarray(self.cost_per_visit(plans).sum(axis=-1))
 
     @cached_property
-    def cost_of_everything(self) -> float:
-        """Price of acquiring every open slot."""
+    def price_of_everything(self) -> float:
+        """List price of every open slot, fees included."""
         return float(self.cost_of(self.open_slots))
 
     def expand(self, mask: NDArray[np.bool_]) -> NDArray[np.bool_]:
@@ -212,45 +203,27 @@ class Catalog:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data for `manifest.json`."""
+        features = [
+            {k: list(v) if isinstance(v, tuple) else v for k, v in vars(f).items()}
+            for f in self.features
+        ]
         return {
             "n_times": self.n_times,
             "context": list(self.context),
             "group_fees": dict(self.group_fees),
             "visit_fee": self.visit_fee,
             "currency": self.currency,
-            "features": [
-                {
-                    "name": f.name,
-                    "columns": list(f.columns),
-                    "cost": f.cost if isinstance(f.cost, int | float) else list(f.cost),
-                    "group": f.group,
-                    "at": None if f.at is None else list(f.at),
-                }
-                for f in self.features
-            ],
+            "features": features,
         }
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Catalog:
         """Inverse of `to_dict`."""
         features = tuple(
-            Feature(
-                name=f["name"],
-                columns=tuple(f["columns"]),
-                cost=tuple(f["cost"]) if isinstance(f["cost"], list) else f["cost"],
-                group=f["group"],
-                at=None if f["at"] is None else tuple(f["at"]),
-            )
+            Feature(**{k: tuple(v) if isinstance(v, list) else v for k, v in f.items()})
             for f in data["features"]
         )
-        return cls(
-            features=features,
-            n_times=data["n_times"],
-            context=tuple(data["context"]),
-            group_fees=dict(data["group_fees"]),
-            visit_fee=data["visit_fee"],
-            currency=data.get("currency", ""),
-        )
+        return cls(**{**data, "features": features, "context": tuple(data["context"])})
 
     def with_costs(self, costs: Mapping[str, float]) -> Catalog:
         """The same catalog with other prices for some features."""
@@ -258,3 +231,7 @@ class Catalog:
             self.feature_index(name)
         changed = tuple(replace(f, cost=costs.get(f.name, f.cost)) for f in self.features)
         return replace(self, features=changed)
+
+
+def _repeated(items: list[str]) -> list[str]:
+    return sorted({item for item in items if items.count(item) > 1})

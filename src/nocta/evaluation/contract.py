@@ -69,7 +69,7 @@ def check_policy(
     """
     shown = results if make_policy(cohort).acts_within_visit else results[:1]
     for availability, share, rule in product(availabilities, budget_shares, shown):
-        limit = None if share is None else share * cohort.catalog.cost_of_everything
+        limit = None if share is None else share * cohort.catalog.price_of_everything
         terms = Terms(limit, availability, results=rule)
         audit_factory(make_policy, cohort, terms, seed=seed, n_cuts=n_cuts)
         policy = make_policy(cohort)

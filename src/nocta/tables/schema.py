@@ -79,7 +79,7 @@ class Schema(_Part):
         >>> schema = Schema.model_validate(
         ...     {"subject": "id", "visit": "visit", "features": {"alt": {"cost": 3.0}}}
         ... )
-        >>> schema.catalog(n_times=2).cost_of_everything
+        >>> schema.catalog(n_times=2).price_of_everything
         6.0
     """
 

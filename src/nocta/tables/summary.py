@@ -97,7 +97,7 @@ class CohortSummary:
             f"- {n_labels:,} labels ({_percent(n_labels, n_visits)} of the visits) "
             f"of {cohort.n_classes} classes",
             f"- {catalog.n_features} features in {len(catalog.columns)} columns; acquiring "
-            f"everything costs {self._price(catalog.cost_of_everything)} per subject",
+            f"everything costs {self._price(catalog.price_of_everything)} per subject",
         ]
         if catalog.context:
             lines.append(f"- free context: {', '.join(catalog.context)}")

@@ -52,7 +52,7 @@ def test_it_learns_to_beat_random_at_equal_cost(gradient: Any) -> None:
     predictor = fit_predictor(train, val, seed=0, quick=True)
     method = Asac(grid=[0.06], epochs=30, gradient=gradient)
     found = rollout(method.fit(train, val, seed=0, predictor=predictor).policy({"mu": 0.06}), test)
-    share = found.cost / test.catalog.cost_of_everything
+    share = found.cost / test.catalog.price_of_everything
     chance = rollout(RandomPolicy(min(share * 1.1, 1.0), predictor), test)
     gain = chance.summary()["cross_entropy"] - found.summary()["cross_entropy"]
     assert 0.2 < share < 0.9

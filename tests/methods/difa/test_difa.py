@@ -236,4 +236,4 @@ def test_it_beats_the_guess_on_the_counter_task() -> None:
     policy = Difa(options, grid=[0.02]).fit(train, val, seed=0).policy({"cost_weight": 0.02})
     found = rollout(policy, test)
     assert found.summary()["accuracy"] > 0.9
-    assert found.cost < 0.95 * test.catalog.cost_of_everything
+    assert found.cost < 0.95 * test.catalog.price_of_everything

@@ -94,7 +94,7 @@ def test_it_learns_to_beat_random_at_equal_cost(
     method = Dime(n_updates=250, hidden=64).fit(train, val, seed=0, predictor=predictor)
     middle = method.settings(val, 5)[2]
     found = rollout(method.policy(middle), test)
-    share = found.cost / test.catalog.cost_of_everything
+    share = found.cost / test.catalog.price_of_everything
     chance = rollout(RandomPolicy(share * 1.1, predictor), test)
     gain = chance.summary()["cross_entropy"] - found.summary()["cross_entropy"]
     assert 0.2 < share < 0.8

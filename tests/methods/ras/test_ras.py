@@ -203,7 +203,7 @@ def test_training_finds_out_that_a_useless_visit_can_go() -> None:
         kind="gru",
         seed=0,
     )
-    assert min(curve) < 0.6 * train.catalog.cost_of_everything
+    assert min(curve) < 0.6 * train.catalog.price_of_everything
 
 
 @pytest.mark.parametrize("make", [partial(As, interval=1.0), Ras])
@@ -214,7 +214,7 @@ def test_it_learns_to_beat_random_at_equal_cost(make: Callable[..., Ras | As]) -
     low, high = method._knob_range(train)
     policy = method._train((low * high) ** 0.5, train, val, 0, False)
     found = rollout(policy, test)
-    share = found.cost / test.catalog.cost_of_everything
+    share = found.cost / test.catalog.price_of_everything
     chance = rollout(RandomPolicy(min(share * 1.05, 1.0), method.predictor_), test)
     gain = chance.summary()["cross_entropy"] - found.summary()["cross_entropy"]
     assert 0.2 < share < 0.95

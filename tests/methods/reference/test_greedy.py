@@ -86,7 +86,7 @@ def test_missing_values_are_not_charged():
     everything = cohort.catalog.open_slots[None]
     found = PlanJudge(RunningMeanPredictor(2), cohort).costs(everything)[0]
     assert found == pytest.approx(cohort.catalog.cost_of(cohort.recorded).mean())
-    assert found < cohort.catalog.cost_of_everything
+    assert found < cohort.catalog.price_of_everything
 
 
 def test_lazy_search_finds_nearly_the_same_with_less_work(counter):
