@@ -219,10 +219,11 @@ class Catalog:
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Catalog:
         """Inverse of `to_dict`."""
-        features = tuple(
-            Feature(**{k: tuple(v) if isinstance(v, list) else v for k, v in f.items()})
+        rows: list[dict[str, Any]] = [
+            {k: tuple(v) if isinstance(v, list) else v for k, v in f.items()}
             for f in data["features"]
-        )
+        ]
+        features = tuple(Feature(**row) for row in rows)
         return cls(**{**data, "features": features, "context": tuple(data["context"])})
 
     def with_costs(self, costs: Mapping[str, float]) -> Catalog:

@@ -138,67 +138,43 @@ class AmortizedEstimator(FittedNetwork, SequentialEstimator):
             warm_start: Continue from the current weights.
             progress: Show a bar.
         """
-        catalog = train_cohort.catalog
-        rng = np.random.default_rng(self.seed)
+        open_slots = train_cohort.catalog.open_slots
+        draw = requests or random_plans(open_slots)
+        rng, val_rng = (np.random.default_rng(self.seed + i) for i in (0, 1))
         with torch.random.fork_rng():
             torch.manual_seed(self.seed)
             if not (warm_start and hasattr(self, "net_")):
                 self.encoder_ = InputEncoder().fit(train_cohort)
                 self.net_ = self._build()
-            self._train(
-                EncodedCohort(self.encoder_, train_cohort),
-                train_targets,
-                EncodedCohort(self.encoder_, val_cohort),
-                val_targets,
-                catalog.open_slots,
-                requests or random_plans(catalog.open_slots),
+            data, val_data = (EncodedCohort(self.encoder_, c) for c in (train_cohort, val_cohort))
+            # If there are few validation subjects, each is used with several requests.
+            val_index = np.tile(np.arange(len(val_data)), max(1, _VALIDATION_ROWS // len(val_data)))
+            val_asked = random_requests(len(val_index), open_slots, val_rng)
+            val_losses = val_targets(val_index, val_asked)
+            val_starts = self._draw_starts(np.full(len(val_index), -1), val_rng)
+            held_out = (val_data, val_index, val_asked, val_losses, val_starts)
+
+            def batch_loss(index: NDArray[np.int64]) -> Tensor:
+                asked, earliest = draw(index, rng)
+                starts = self._draw_starts(earliest, rng)
+                losses = train_targets(index, asked)
+                return self._regression_loss(data, index, asked, losses, starts)
+
+            self.log_ = train(
+                self.net_,
+                len(data),
+                batch_loss,
+                lambda: float(self._regression_loss(*held_out)),
+                self.training,
                 rng,
-                progress,
+                description="amortized estimator",
+                progress=progress,
             )
         return self
 
     def _build(self) -> PlanNet:
         e = self.encoder_
         return PlanNet(e.width, e.slot_width, e.n_features_, self.hidden, self.dropout)
-
-    def _train(
-        self,
-        data: EncodedCohort,
-        targets: LossTargets,
-        val_data: EncodedCohort,
-        val_targets: LossTargets,
-        open_slots: NDArray[np.bool_],
-        requests: Requests,
-        rng: np.random.Generator,
-        progress: bool,
-    ) -> None:
-        val_rng = np.random.default_rng(self.seed + 1)
-        # If there are few validation subjects, each is used with several requests.
-        val_index = np.tile(np.arange(len(val_data)), max(1, _VALIDATION_ROWS // len(val_data)))
-        val_asked = random_requests(len(val_index), open_slots, val_rng)
-        val_losses = val_targets(val_index, val_asked)
-        val_starts = self._draw_starts(np.full(len(val_index), -1), val_rng)
-
-        def batch_loss(index: NDArray[np.int64]) -> Tensor:
-            asked, earliest = requests(index, rng)
-            starts = self._draw_starts(earliest, rng)
-            return self._regression_loss(data, index, asked, targets(index, asked), starts)
-
-        def validation_loss() -> float:
-            return float(
-                self._regression_loss(val_data, val_index, val_asked, val_losses, val_starts)
-            )
-
-        self.log_ = train(
-            self.net_,
-            len(data),
-            batch_loss,
-            validation_loss,
-            self.training,
-            rng,
-            description="amortized estimator",
-            progress=progress,
-        )
 
     def _draw_starts(
         self, earliest: NDArray[np.int64], rng: np.random.Generator
