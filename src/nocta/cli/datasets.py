@@ -50,7 +50,7 @@ def datasets(
         bool, typer.Option("--markdown", help="Print the cards as Markdown.")
     ] = False,
 ) -> None:  # fmt: skip
-    """List the built-in data sets, show the card of one, or read it and report."""
+    """List the data sets, show the card of one, or load it and summarize what was read."""
     from nocta import datasets as registry
     from nocta.core.errors import ConfigError
 
@@ -82,12 +82,17 @@ def _overview() -> Table:
     from rich.table import Table
 
     from nocta import datasets as registry
+    from nocta.core.errors import ConfigError
 
     table = Table(box=None, pad_edge=False, caption_justify="left", padding=(0, 2, 0, 0))
     for column in ("name\n", "size\nlabels", "licence\nfiles"):
         table.add_column(column, no_wrap=column == "name\n", overflow="fold")
     for name in registry.names():
-        card = registry.card(name)
+        try:
+            card = registry.card(name)
+        except ConfigError as error:  # another package is broken; the others are still listed
+            table.add_row(name, str(error))
+            continue
         # Line by line: a first cell that has to be wrapped does not push the second aside.
         table.add_row(name, card.size, card.licence)
         table.add_row("", card.labels, card.access_here)
