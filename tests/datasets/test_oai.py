@@ -104,8 +104,8 @@ def test_only_the_right_project_is_read(womac: Cohort, oai_folder: Path) -> None
     assert feature(womac, "jsw_min").max() == 4.25  # project 22 says 99
     assert feature(womac, "jsw_700")[knees(womac, "R")].max() == pytest.approx(4.5)
     assert feature(womac, "jsw_700")[knees(womac, "L")].min() == pytest.approx(5.5)
-    _, report = datasets.load_with_report("oai-klg", path=oai_folder)
-    assert "168 readings: of another project (kxr_sq_bu)" in str(report)
+    _, summary = datasets.load_with_summary("oai-klg", path=oai_folder)
+    assert "168 readings: of another project (kxr_sq_bu)" in str(summary)
 
 
 @pytest.mark.parametrize("again_first", [False, True])
@@ -118,9 +118,9 @@ def test_knee_read_in_37_and_42_counts_as_in_37(
     assert again
     readings = [*again, *lines] if again_first else [*lines, *again]
     file.write_text("\n".join([head, *readings]) + "\n")
-    cohort, report = datasets.load_with_report("oai-klg", path=own_copy)
+    cohort, summary = datasets.load_with_summary("oai-klg", path=own_copy)
     np.testing.assert_array_equal(cohort.labels, klg.labels)
-    assert f"{len(again)} readings: merged into another of the knee (kxr_sq_bu)" in str(report)
+    assert f"{len(again)} readings: merged into another of the knee (kxr_sq_bu)" in str(summary)
 
 
 def read_again(line: str) -> str | None:
@@ -157,9 +157,9 @@ def test_patient_who_is_not_enrolled_is_counted_once(
 ) -> None:
     add_line(own_copy, name, {"id": "9999999"})
     add_line(own_copy, "ALLCLINICAL01.txt", {"id": "9999999"})
-    cohort, report = datasets.load_with_report("oai-klg", path=own_copy)
+    cohort, summary = datasets.load_with_summary("oai-klg", path=own_copy)
     assert cohort.subjects.tolist() == klg.subjects.tolist()
-    assert "1 patients: not in Enrollees" in str(report)
+    assert "1 patients: not in Enrollees" in str(summary)
 
 
 @pytest.mark.parametrize(
@@ -168,14 +168,14 @@ def test_patient_who_is_not_enrolled_is_counted_once(
 )
 def test_row_without_its_key_is_counted(own_copy: Path, name: str, column: str) -> None:
     add_line(own_copy, name, {column: ""})
-    _, report = datasets.load_with_report("oai-klg", path=own_copy)
-    assert f"1 rows: without ID, side or project ({name})" in str(report)
+    _, summary = datasets.load_with_summary("oai-klg", path=own_copy)
+    assert f"1 rows: without ID, side or project ({name})" in str(summary)
 
 
 def test_reading_of_no_side_is_counted(own_copy: Path) -> None:
     add_line(own_copy, "kxr_sq_bu03.txt", {"side": "3"})
-    _, report = datasets.load_with_report("oai-klg", path=own_copy)
-    assert "1 readings: side is neither 1 nor 2 (kxr_sq_bu)" in str(report)
+    _, summary = datasets.load_with_summary("oai-klg", path=own_copy)
+    assert "1 readings: side is neither 1 nor 2 (kxr_sq_bu)" in str(summary)
 
 
 def test_no_label_anywhere_leaves_nobody(own_copy: Path) -> None:
@@ -262,10 +262,10 @@ def test_knee_without_any_label_is_dropped(own_copy: Path) -> None:
         lines = file.read_text().splitlines()
         left = ("9000002|2|", "9000002|2: Left|")
         file.write_text("\n".join(x for x in lines if not x.startswith(left)) + "\n")
-    cohort, report = datasets.load_with_report("oai-klg", path=own_copy)
+    cohort, summary = datasets.load_with_summary("oai-klg", path=own_copy)
     assert len(cohort) == 23
-    assert "1 knees: without any label" in str(report)
-    assert (report.n_subjects, report.n_groups) == (23, 12)
+    assert "1 knees: without any label" in str(summary)
+    assert (summary.n_subjects, summary.n_groups) == (23, 12)
 
 
 def test_missing_file_is_named_with_where_to_get_it(own_copy: Path) -> None:

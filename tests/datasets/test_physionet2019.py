@@ -62,12 +62,12 @@ def test_sets_are_a_fixed_split(folder: Path) -> None:
 
 
 def test_grid_is_configurable_and_late_hours_counted(folder: Path) -> None:
-    cohort, report = datasets.load_with_report(
+    cohort, summary = datasets.load_with_summary(
         "physionet2019", path=folder, slot_hours=4, n_slots=3
     )
     assert cohort.labels[0].tolist() == [0, 0, 1]
     assert cohort.slot_times == (4.0, 8.0, 12.0)
-    assert f"{6 + 47} hours: after the first 12 of the stay" in str(report)
+    assert f"{6 + 47} hours: after the first 12 of the stay" in str(summary)
 
 
 def test_time_itself_is_no_feature(folder: Path) -> None:
@@ -84,25 +84,25 @@ def test_batches_do_not_change_the_result(folder: Path, monkeypatch: pytest.Monk
 def test_stay_unpacked_twice_counts_once(folder: Path) -> None:
     once = datasets.load("physionet2019", path=folder)
     write_psv(folder / "training_setA/training", "p000001", [hour(1, label=1, HR=200)])
-    twice, report = datasets.load_with_report("physionet2019", path=folder)
+    twice, summary = datasets.load_with_summary("physionet2019", path=folder)
     np.testing.assert_array_equal(twice.values, once.values)
     np.testing.assert_array_equal(twice.labels, once.labels)
-    assert "1 files: copies of a stay" in str(report)
+    assert "1 files: copies of a stay" in str(summary)
 
 
 def test_an_incomplete_set_is_warned_of_with_counts(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    _, report = datasets.load_with_report("physionet2019", path=folder)
-    assert report.warnings[0].startswith(
+    _, summary = datasets.load_with_summary("physionet2019", path=folder)
+    assert summary.warnings[0].startswith(
         "1 files of training_setA (p000001.psv, ...) are here; the whole set has 20,336."
     )
-    assert report.warnings[1].startswith("1 files of training_setB (p100001.psv, ...)")
+    assert summary.warnings[1].startswith("1 files of training_setB (p100001.psv, ...)")
     monkeypatch.setitem(physionet2019.SETS, "p0", ("training_setA", 1))
     (folder / "training_setB/p100001.psv").unlink()
-    _, report = datasets.load_with_report("physionet2019", path=folder)
-    assert not report.warnings
-    assert "training_setB (p100001.psv, ...) is not there: went on without" in report.notes
+    _, summary = datasets.load_with_summary("physionet2019", path=folder)
+    assert not summary.warnings
+    assert "training_setB (p100001.psv, ...) is not there: went on without" in summary.notes
 
 
 def test_foreign_file_is_named(folder: Path) -> None:

@@ -70,9 +70,9 @@ def test_own_data_set_can_be_registered(monkeypatch: pytest.MonkeyPatch) -> None
 
     card = replace(datasets.card("synthetic"), name="mine")
     datasets.register(datasets.Dataset(card, loader))
-    cohort, report = datasets.load_with_report("mine", n=6)
+    cohort, summary = datasets.load_with_summary("mine", n=6)
     assert len(cohort) == 6
-    assert "2 rows: no reason" in str(report)
+    assert "2 rows: no reason" in str(summary)
     assert datasets.is_local("mine")
     assert not datasets.is_local("synthetic")
     with pytest.raises(ConfigError, match="already a data set 'mine'"):

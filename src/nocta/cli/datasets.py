@@ -17,7 +17,7 @@ _MARKDOWN_HEAD = """# Data sets
 Written from the cards themselves: `nocta datasets --markdown > docs/reference/datasets.md`.
 On the command line, `nocta datasets` lists them and `nocta datasets NAME` shows a card;
 `nocta datasets NAME --load` reads the files and reports what was found and what was dropped.
-In Python: `nocta.datasets.load(NAME)`, `load_with_report`, `card`, `names`.
+In Python: `nocta.datasets.load(NAME)`, `load_with_summary`, `card`, `names`.
 
 Files are looked for in the folder given (`--path`, `path=`), else in `$NOCTA_DATA/FOLDER` and
 `$NOCTA_DATA`, else in `data/FOLDER` and `data` where the command is run. How to get and place them,
@@ -30,7 +30,7 @@ def datasets(
         str | None, typer.Argument(help="Show the card of this data set.", show_default=False)
     ] = None,
     load: Annotated[
-        bool, typer.Option("--load", help="Read the data set and report what was found.")
+        bool, typer.Option("--load", help="Read the data set and summarize what was found.")
     ] = False,
     path: Annotated[
         Path | None,
@@ -61,10 +61,10 @@ def datasets(
     elif name is None:
         _print(_overview())
     elif load or path or option:
-        _, report = registry.load_with_report(
+        _, summary = registry.load_with_summary(
             name, path=path, progress=True, **parse_data_options(name, option)
         )
-        typer.echo(str(report))
+        typer.echo(str(summary))
     else:
         _print(registry.card(name))
 

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from nocta.core.errors import CostError, DataError, did_you_mean
+from nocta.core.errors import DataError, Problem, did_you_mean, problems_error
 
 
 @dataclass(frozen=True)
@@ -71,62 +71,63 @@ class Catalog:
     currency: str = ""
 
     def __post_init__(self) -> None:
-        problems = [*self._problems()]
+        problems = self._problems()
         if problems:
-            raise (
-                CostError("\n".join(problems))
-                if all("cost" in p or "fee" in p for p in problems)
-                else DataError("\n".join(problems))
-            )
+            raise problems_error(problems)
 
-    def _problems(self) -> list[str]:
-        found = []
+    def _problems(self) -> list[Problem]:
         names = [f.name for f in self.features]
         columns = [c for f in self.features for c in f.columns]
+        found = []
         if not names:
-            found.append("The catalog has no feature; add at least one.")
+            found.append(Problem("The catalog has no feature; add at least one."))
         found += [
-            f"Feature '{n}' is listed twice."
+            Problem(f"Feature '{n}' is listed twice.")
             for n in sorted({n for n in names if names.count(n) > 1})
         ]
         found += [
-            f"Column '{c}' belongs to two features; give it to one."
+            Problem(f"Column '{c}' belongs to two features; give it to one.")
             for c in sorted({c for c in columns if columns.count(c) > 1})
         ]
         for f in self.features:
             found += self._feature_problems(f)
-        fees = {
-            **{f"group '{g}'": fee for g, fee in self.group_fees.items()},
-            "visit": self.visit_fee,
-        }
-        for where, fee in fees.items():
-            if not np.isfinite(fee) or fee < 0:
-                found.append(f"The {where} fee is {fee}; a fee is a number of at least 0.")
-        used = {f.group for f in self.features}
+        return found + self._fee_problems()
+
+    def _fee_problems(self) -> list[Problem]:
+        fees = {f"group '{g}'": fee for g, fee in self.group_fees.items()}
+        found = [
+            Problem(f"The {where} fee is {fee}; a fee is a number of at least 0.", kind="cost")
+            for where, fee in {**fees, "visit": self.visit_fee}.items()
+            if not np.isfinite(fee) or fee < 0
+        ]
+        used = {f.group for f in self.features if f.group}
         for g in self.group_fees:
             if g not in used:
-                hint = did_you_mean(g, [u for u in used if u])
-                found.append(f"Group '{g}' has a fee but no feature belongs to it.{hint}")
+                what = f"Group '{g}' has a fee but no feature belongs to it."
+                found.append(Problem(what + did_you_mean(g, used), kind="cost"))
         return found
 
-    def _feature_problems(self, f: Feature) -> list[str]:
+    def _feature_problems(self, f: Feature) -> list[Problem]:
         found = []
         costs = np.atleast_1d(np.asarray(f.cost, dtype=float))
         if costs.size not in (1, self.n_times):
-            found.append(
+            what = (
                 f"Feature '{f.name}' has {costs.size} costs for {self.n_times} visits; "
                 "give one cost or one per visit."
             )
+            found.append(Problem(what, kind="cost"))
         if not np.isfinite(costs).all() or (costs < 0).any():
-            found.append(f"Feature '{f.name}' has cost {f.cost}; a cost is a number of at least 0.")
+            what = f"Feature '{f.name}' has cost {f.cost}; a cost is a number of at least 0."
+            found.append(Problem(what, kind="cost"))
         outside = [t for t in f.at or () if not 0 <= t < self.n_times]
         if outside:
-            found.append(
+            what = (
                 f"Feature '{f.name}' is open at visit {outside[0]}, but visits run from 0 to "
                 f"{self.n_times - 1}."
             )
+            found.append(Problem(what))
         if not f.columns:
-            found.append(f"Feature '{f.name}' has no column.")
+            found.append(Problem(f"Feature '{f.name}' has no column."))
         return found
 
     # -- sizes and names ---------------------------------------------------------

@@ -7,29 +7,29 @@ try in one process, call `register`.
 """
 
 from nocta.datasets._card import Card, Measurement
+from nocta.datasets._load_log import LoadLog, LoadSummary
 from nocta.datasets._registry import (
     Dataset,
     card,
     get,
     is_local,
     load,
-    load_with_report,
+    load_with_summary,
     names,
     register,
 )
-from nocta.datasets._report import LoadLog, LoadReport
 
 __all__ = [
     "Card",
     "Dataset",
     "LoadLog",
-    "LoadReport",
+    "LoadSummary",
     "Measurement",
     "card",
     "get",
     "is_local",
     "load",
-    "load_with_report",
+    "load_with_summary",
     "names",
     "register",
 ]

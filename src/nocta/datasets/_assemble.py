@@ -9,7 +9,7 @@ import numpy as np
 from nocta.core.catalog import Catalog
 from nocta.core.cohort import Cohort
 from nocta.core.errors import DataError
-from nocta.datasets._report import LoadLog, shown_sources
+from nocta.datasets._load_log import LoadLog, shown_sources
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from nocta.core.errors import DataError, DataFileMissing
 from nocta.datasets._card import Card
-from nocta.datasets._report import LoadLog
+from nocta.datasets._load_log import LoadLog
 
 T = TypeVar("T")
 DATA_VARIABLE = "NOCTA_DATA"

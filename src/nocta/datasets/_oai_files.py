@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nocta.core.errors import DataError
-from nocta.datasets._report import LoadLog
+from nocta.datasets._load_log import LoadLog
 
 if TYPE_CHECKING:
     import pandas as pd

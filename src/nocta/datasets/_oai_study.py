@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nocta.core.errors import DataError
+from nocta.datasets._load_log import LoadLog
 from nocta.datasets._oai_features import SIDE, WIDTHS, Clinical
 from nocta.datasets._oai_files import SIDES, VISITS, Readings, by_patient, numbers
-from nocta.datasets._report import LoadLog
 
 if TYPE_CHECKING:
     import pandas as pd

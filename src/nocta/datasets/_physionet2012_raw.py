@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from nocta.core.errors import DataError
 from nocta.datasets._files import stacked
-from nocta.datasets._report import LoadLog
+from nocta.datasets._load_log import LoadLog
 from nocta.tables.problems import enumerate_some
 
 if TYPE_CHECKING:

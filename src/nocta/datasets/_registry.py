@@ -14,8 +14,8 @@ from nocta.core.cohort import Cohort
 from nocta.core.errors import ConfigError, did_you_mean
 from nocta.core.plugins import load_plugin, plugins
 from nocta.datasets._card import Card
+from nocta.datasets._load_log import LoadLog, LoadSummary
 from nocta.datasets._options import check_options, option_defaults, text_options
-from nocta.datasets._report import LoadLog, LoadReport
 
 
 @dataclass(frozen=True)
@@ -198,12 +198,12 @@ def load(
         >>> load("synthetic", n_subjects=5, seed=1)
         Cohort('synthetic': 5 subjects, 10 times, 2 features, 21 classes)
     """
-    return load_with_report(name, path=path, progress=progress, **options)[0]
+    return load_with_summary(name, path=path, progress=progress, **options)[0]
 
 
-def load_with_report(
+def load_with_summary(
     name: str, *, path: str | Path | None = None, progress: bool = False, **options: Any
-) -> tuple[Cohort, LoadReport]:
+) -> tuple[Cohort, LoadSummary]:
     """Load a data set and say what was read, what was dropped, and why."""
     dataset = get(name)
     if path is not None:
@@ -212,4 +212,4 @@ def load_with_report(
         options["path"] = path
     log = LoadLog(progress=progress)
     cohort = dataset.loader(log, **dataset.check(options))
-    return cohort, LoadReport.of(cohort, log)
+    return cohort, LoadSummary.of(cohort, log)

@@ -17,6 +17,7 @@ from nocta.core.errors import ConfigError, DataError
 from nocta.datasets._assemble import to_cohort
 from nocta.datasets._card import Card, Measurement, make_catalog
 from nocta.datasets._files import locate, missing
+from nocta.datasets._load_log import LoadLog
 from nocta.datasets._physionet2012_raw import (
     N_TIMES,
     SLOT_HOURS,
@@ -25,7 +26,6 @@ from nocta.datasets._physionet2012_raw import (
     record_files,
 )
 from nocta.datasets._registry import Dataset
-from nocta.datasets._report import LoadLog
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -1,7 +1,7 @@
 """What a loader read, what it dropped, and why.
 
 A loader writes into a `LoadLog` while it works; from the log and the finished cohort comes a
-`LoadReport`, which the command line prints. Library code stays quiet.
+`LoadSummary`, which the command line prints. Library code stays quiet.
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ def shown_sources(sources: Sequence[str]) -> list[str]:
 
 
 @dataclass(frozen=True)
-class LoadReport:
+class LoadSummary:
     """Subjects, visits, labels, missingness, and everything that was left out.
 
     Args:
@@ -115,7 +115,7 @@ class LoadReport:
     warnings: tuple[str, ...] = ()
 
     @classmethod
-    def of(cls, cohort: Cohort, log: LoadLog) -> LoadReport:
+    def of(cls, cohort: Cohort, log: LoadLog) -> LoadSummary:
         """Summarise a loaded cohort."""
         offered = cohort.visits[:, :, None] & cohort.catalog.open_slots
         n_offered = offered.sum(axis=(0, 1))
