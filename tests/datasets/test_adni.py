@@ -27,7 +27,7 @@ def test_slots_are_half_years_to_month_66(tmp_path: Path) -> None:
     reasons = {d.why: d.count for d in summary.dropped}
     assert reasons["not a multiple of 6 months (m03 and such)"] == 2
     assert reasons["after month 66"] == 1
-    assert reasons["the visit code names no month"] == 1
+    assert reasons["visit code without a month"] == 1
 
 
 @pytest.mark.parametrize(
@@ -63,7 +63,7 @@ def test_unknown_diagnosis_is_reported_and_unlabelled(tmp_path: Path) -> None:
         "adni", path=write_adni(tmp_path / "ADNIMERGE.csv", rows)
     )
     assert cohort.labels[0, 10] == -1
-    assert "1 diagnoses not understood, left unlabelled: 'Unsure'" in str(summary)
+    assert "1 diagnoses not understood, left unlabeled: 'Unsure'" in str(summary)
 
 
 def test_signs_blanks_and_minus_four_are_read_right(tmp_path: Path) -> None:
@@ -108,7 +108,7 @@ def test_duplicates_keep_the_first_value_of_every_column(tmp_path: Path) -> None
     )
     assert cohort.labels[0, 4] == MCI
     assert cohort.values[0, 4, :2].tolist() == [1.0, 3.0]
-    assert "1 rows: merged into another of the same patient and month" in str(summary)
+    assert "1 rows: duplicates of a patient and month" in str(summary)
 
 
 def test_baseline_twins_are_never_read(tmp_path: Path) -> None:
@@ -120,7 +120,7 @@ def test_baseline_twins_are_never_read(tmp_path: Path) -> None:
 
 def test_missing_diagnosis_column_is_an_error(tmp_path: Path) -> None:
     file = write_adni(tmp_path / "ADNIMERGE.csv", complete_patient(1), drop=["DX", "AV45"])
-    with pytest.raises(DataError, match=r"no column DX .*DX_bl would not do.*no column AV45"):
+    with pytest.raises(DataError, match=r"no column DX .*not DX_bl.*no column AV45"):
         datasets.load("adni", path=file)
 
 
@@ -185,14 +185,14 @@ def test_filters_are_counted(tmp_path: Path) -> None:
     assert kept(min_labels=3) == [1]
     _, summary = datasets.load_with_summary("adni", path=file)
     text = str(summary)
-    assert "1 patients: fewer than 1 labelled visits" in text
+    assert "1 patients: fewer than 1 labeled visits" in text
     assert "2 patients: not at least one value of each biomarker" in text
     assert "biomarkers='any' with min_labels 1, 2, 3, 4, 6 leaves patients (labels): 3 (7)" in text
 
 
 def test_filters_that_leave_nobody_say_so(tmp_path: Path) -> None:
     file = write_adni(tmp_path / "ADNIMERGE.csv", complete_patient(1))
-    with pytest.raises(DataError, match="No patient is left of 1 with min_labels=9"):
+    with pytest.raises(DataError, match="None of the 1 patients passes min_labels=9"):
         datasets.load("adni", path=file, min_labels=9)
 
 
@@ -200,7 +200,7 @@ def test_filters_that_leave_nobody_say_so(tmp_path: Path) -> None:
     ("options", "message"),
     [
         ({"biomarkers": "some"}, "biomarkers is 'some', .* should be 'any', 'each' or 'none'"),
-        ({"min_labels": "a"}, "min_labels is 'a', .* valid integer.*labelled visits"),
+        ({"min_labels": "a"}, "min_labels is 'a', .* valid integer.*labeled visits"),
         ({"min_labels": None}, "min_labels is None"),
         ({"features": {"FDG": "dear"}}, "at 'FDG', input should be a valid number"),
         ({"features": ["FDG"]}, "valid dictionary"),

@@ -24,7 +24,7 @@ def card(request: pytest.FixtureRequest) -> Card:
 
 def test_card_is_complete(card: Card) -> None:
     facts = dict(card.facts())
-    for entry in ("Origin", "Licence", "Cite", "Label rule", "Prices", "Get it", "Visits"):
+    for entry in ("Origin", "License", "Cite", "Label rule", "Costs", "Get it", "Visits"):
         assert facts[entry].strip()
     assert card.traps
     assert all(m.about for m in card.measurements)

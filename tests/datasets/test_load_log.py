@@ -36,4 +36,4 @@ def test_short_form_tells_what_was_read_in_one_line() -> None:
     short = LoadSummary.of(cohort, log).short()
     assert short.startswith(f"tiny: 12 subjects, {cohort.visits.sum()} visits in 4 slots, ")
     assert short.endswith("; read from a/file.csv.")
-    assert LoadSummary.of(cohort, LoadLog()).short().endswith("features missing.")
+    assert LoadSummary.of(cohort, LoadLog()).short().endswith("values missing.")

@@ -120,7 +120,7 @@ def test_knee_read_in_37_and_42_counts_as_in_37(
     file.write_text("\n".join([head, *readings]) + "\n")
     cohort, summary = datasets.load_with_summary("oai-klg", path=own_copy)
     np.testing.assert_array_equal(cohort.labels, klg.labels)
-    assert f"{len(again)} readings: merged into another of the knee (kxr_sq_bu)" in str(summary)
+    assert f"{len(again)} readings: duplicates of a knee (kxr_sq_bu)" in str(summary)
 
 
 def read_again(line: str) -> str | None:
@@ -188,14 +188,14 @@ def test_no_label_anywhere_leaves_nobody(own_copy: Path) -> None:
 def test_other_project_everywhere_is_an_error_with_a_way_out(own_copy: Path) -> None:
     file = next(own_copy.rglob("kxr_sq_bu00.txt"))
     file.write_text(file.read_text().replace("|15|", "|22|"))
-    with pytest.raises(DataError, match="no reading of project 15, only of 22") as caught:
+    with pytest.raises(DataError, match="no readings of project 15, only of 22") as caught:
         datasets.load("oai-klg", path=own_copy)
     assert """--data-option "read_project={'00': 22}" """ in str(caught.value)
     assert len(datasets.load("oai-klg", path=own_copy, read_project={"00": 22})) == 24
 
 
 def test_project_of_a_visit_that_does_not_exist_is_refused(own_copy: Path) -> None:
-    with pytest.raises(ConfigError, match="names a visit '8'; the visits are 00, 01"):
+    with pytest.raises(ConfigError, match="has a visit '8'; the visits are 00, 01"):
         datasets.load("oai-klg", path=own_copy, read_project={"8": 37})
 
 
@@ -279,7 +279,7 @@ def test_missing_file_is_named_with_where_to_get_it(own_copy: Path) -> None:
 def test_fewer_visits_can_be_asked_for(oai_folder: Path) -> None:
     cohort = datasets.load("oai-klg", path=oai_folder, visits=("00", "03", "08"))
     assert cohort.slot_times == (0, 24, 72)
-    with pytest.raises(ConfigError, match="in order, with 00"):
+    with pytest.raises(ConfigError, match="in order, including 00"):
         datasets.load("oai-klg", path=oai_folder, visits=("03", "00"))
 
 
@@ -311,7 +311,7 @@ def test_columns_that_give_the_label_away_are_refused(
     oai_folder: Path, name: str, column: str
 ) -> None:
     leak = clinical_feature("leak", "the label itself", 0.3, column.replace("##", "00"), column)
-    with pytest.raises(ConfigError, match=f"gives the label of {name} away"):
+    with pytest.raises(ConfigError, match=f"reveals the label of {name}"):
         datasets.load(name, path=oai_folder, clinical=[leak])
 
 

@@ -12,7 +12,7 @@ from dataset_layouts import write_record
 from nocta import datasets
 from nocta.core.cohort import Cohort
 from nocta.core.errors import ConfigError, DataError, DataFileMissing
-from nocta.datasets import _physionet2012_raw
+from nocta.datasets.physionet2012 import read_raw
 from nocta.runs.setup import DataSource
 
 MEASURED = [m.name for m in datasets.card("physionet2012").measurements]
@@ -95,7 +95,7 @@ def test_readings_that_are_not_used_are_counted(tmp_path: Path) -> None:
     _, summary = datasets.load_with_summary("physionet2012", path=tmp_path)
     assert "1 readings: of Cholesterol, a parameter that is not used" in str(summary)
     assert "2 readings: of TroponinI, a parameter that is not used" in str(summary)
-    assert "1 readings: without the name of a parameter" in str(summary)
+    assert "1 readings: without a parameter name" in str(summary)
     assert "RecordID" not in str(summary)
 
 
@@ -121,22 +121,20 @@ def test_stay_without_outcome_is_dropped_and_counted(folder: Path) -> None:
     assert "1 stays: not in Outcomes-a.txt" in str(summary)
 
 
-def test_an_incomplete_set_is_warned_of_with_counts(
-    folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_incomplete_set_is_warned_of_with_counts(folder: Path) -> None:
     _, summary = datasets.load_with_summary("physionet2012", path=folder)
-    start = "Outcomes-a.txt names 2 stays, 2 record files are here; the whole set has 4,000."
+    start = "Outcomes-a.txt lists 2 stays; found 2 record files; the whole set has 4,000."
     assert summary.warnings[0].startswith(start)
-    monkeypatch.setattr(_physionet2012_raw, "STAYS_PER_SET", 2)
-    assert not datasets.load_with_summary("physionet2012", path=folder)[1].warnings
+    log = datasets.LoadLog()
+    read_raw(folder, ("a",), log, stays_per_set=2)
+    assert not log.warnings
     with (folder / "Outcomes-a.txt").open("a") as stream:
         stream.writelines(f"{record},6,1,5,-1,0\n" for record in range(132003, 132008))
-    cohort, summary = datasets.load_with_summary("physionet2012", path=folder)
-    assert len(cohort) == 2
-    assert (
-        "  warning   Outcomes-a.txt names 7 stays, 2 record files are here; 5 named stays have "
-        "none: 132003, 132004, 132005 and 2 more. Download and unpack set-a again"
-    ) in str(summary)
+    assert read_raw(folder, ("a",), log, stays_per_set=2)["subject"].nunique() == 2
+    assert log.warnings == [
+        "Outcomes-a.txt lists 7 stays; found 2 record files; 5 listed stays have none: 132003, "
+        "132004, 132005 and 2 more. To use all of it, download and unpack set-a again."
+    ]
 
 
 def test_an_incomplete_table_is_warned_of(shared_data: Path, tmp_path: Path) -> None:
@@ -172,7 +170,7 @@ def test_outcomes_of_something_else_are_refused(folder: Path) -> None:
 
 def test_missing_outcomes_are_asked_for(folder: Path) -> None:
     (folder / "Outcomes-a.txt").unlink()
-    with pytest.raises(DataFileMissing, match=r"no Outcomes-a\.txt"):
+    with pytest.raises(DataFileMissing, match=r"Outcomes-a\.txt is missing"):
         datasets.load("physionet2012", path=folder)
 
 
@@ -180,13 +178,13 @@ def test_folder_without_records_asks_for_them(tmp_path: Path) -> None:
     (tmp_path / "set-a").mkdir()
     (tmp_path / "set-a/README.txt").write_text("about the records")
     (tmp_path / "Outcomes-a.txt").write_text("RecordID,In-hospital_death\n")
-    with pytest.raises(DataFileMissing, match=r"no record \(132539\.txt, \.\.\.\) in set-a"):
+    with pytest.raises(DataFileMissing, match=r"set-a has no records \(132539\.txt, \.\.\.\)"):
         datasets.load("physionet2012", path=tmp_path)
 
 
 def test_nobody_left_is_said_with_the_reasons(folder: Path) -> None:
     (folder / "Outcomes-a.txt").write_text("RecordID,In-hospital_death\n1,0\n")
-    with pytest.raises(DataError, match="Nobody is left of 'physionet2012'") as caught:
+    with pytest.raises(DataError, match="'physionet2012' has no subjects left") as caught:
         datasets.load("physionet2012", path=folder)
     assert str(folder / "set-a") in str(caught.value)
     assert "2 stays: not in Outcomes-a.txt" in str(caught.value)
@@ -263,11 +261,11 @@ def test_table_has_the_known_numbers(shared_data: Path) -> None:
 def test_table_can_be_cut_to_one_set(shared_data: Path) -> None:
     cohort, summary = datasets.load_with_summary("physionet2012", path=shared_data, sets=("b",))
     assert len(cohort) == 4000
-    assert "4,000 stays: of a set not asked for" in str(summary)
+    assert "4,000 stays: in other sets" in str(summary)
 
 
 def test_table_without_the_set_leaves_nobody(shared_data: Path) -> None:
-    with pytest.raises(DataError, match=r"Left out: 8,000 stays: of a set not asked for\."):
+    with pytest.raises(DataError, match=r"Left out: 8,000 stays: in other sets\."):
         datasets.load("physionet2012", path=shared_data, sets=("c",))
 
 

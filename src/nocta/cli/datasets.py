@@ -85,7 +85,7 @@ def _overview() -> Table:
     from nocta.core.errors import ConfigError
 
     table = Table(box=None, pad_edge=False, caption_justify="left", padding=(0, 2, 0, 0))
-    for column in ("name\n", "size\nlabels", "licence\nfiles"):
+    for column in ("name\n", "size\nlabels", "license\nfiles"):
         table.add_column(column, no_wrap=column == "name\n", overflow="fold")
     for name in registry.names():
         try:
@@ -94,9 +94,9 @@ def _overview() -> Table:
             table.add_row(name, str(error))
             continue
         # Line by line: a first cell that has to be wrapped does not push the second aside.
-        table.add_row(name, card.size, card.licence)
+        table.add_row(name, card.size, card.license)
         table.add_row("", card.labels, card.access_here)
-    table.caption = "`nocta datasets NAME` shows a card: origin, costs, label rule, known traps."
+    table.caption = "`nocta datasets NAME` shows a card: origin, costs, label rule, known pitfalls."
     return table
 
 

@@ -23,10 +23,9 @@ class Dataset:
     """A card and the function that loads what it describes.
 
     Args:
-        card: What the data set is; its name is the name to load it by.
-        loader: Called with a `LoadLog` and the user's options (`path` among them where files
-            have to be downloaded); returns the cohort. What a `functools.partial` fixes is not
-            an option.
+        card: Describes the data set; its name is the name to load it by.
+        loader: Called with a `LoadLog` and the user's options (with `path` if the user has to
+            download files); returns the cohort. What a `functools.partial` fixes is not an option.
     """
 
     card: Card
@@ -38,29 +37,29 @@ class Dataset:
 
     @property
     def fractions(self) -> tuple[float, ...]:
-        """Train, validation and test part by default."""
+        """Sizes of the train, validation and test split by default."""
         return self.card.fractions
 
     @property
     def options(self) -> dict[str, Any]:
-        """What the loader accepts, with default values."""
+        """Options of the loader, with default values."""
         return option_defaults(self.loader)
 
     def check(self, options: Mapping[str, Any]) -> dict[str, Any]:
-        """The options as the loader takes them; nothing is read.
+        """The options with the loader's types; nothing is read.
 
         Example:
             >>> get("adni").check({"min_labels": "3"})
             {'min_labels': 3}
 
         Raises:
-            ConfigError: There is no such option, or its value is of another kind.
+            ConfigError: An option is unknown or its value has the wrong type.
         """
         return check_options(self.name, self.loader, options, self.card.options)
 
     @property
     def text_options(self) -> set[str]:
-        """Options that take text, or a list of texts.
+        """Options whose value is text, or a list of texts.
 
         Example:
             >>> get("oai-klg").text_options
@@ -69,21 +68,17 @@ class Dataset:
         return text_options(self.loader)
 
     def check_split_column(self, column: str) -> None:
-        """Refuse a split column that is not the data set's own.
-
-        Raises:
-            ConfigError: It has no split of its own, or calls it by another name.
-        """
+        """Raise `ConfigError` if the data set has no split of this name."""
         own = self.card.split_column
         if not own:
             raise ConfigError(
-                f"'{self.name}' has no split of its own; leave out --split-column, and the "
-                f"subjects are divided by the seed."
+                f"'{self.name}' has no split of its own. Leave out --split-column; the seed then "
+                f"splits the subjects."
             )
         if column != own:
             raise ConfigError(
                 f"'{self.name}' has no split column '{column}'.{did_you_mean(column, [own])} Its "
-                f"own split is by '{own}'; without --split-column the seed divides the subjects."
+                f"own split is by '{own}'; without --split-column the seed splits the subjects."
             )
 
 
@@ -105,7 +100,7 @@ def register(dataset: Dataset) -> None:
     """Make a data set available by name in this process only.
 
     Worker processes do not know it, and neither does the `nocta` command. For those, declare the
-    entry point `nocta.datasets` in an installed package; see `docs/how-to/extend.md`.
+    entry point `nocta.datasets` in an installed package; see `examples/extending/`.
 
     Args:
         dataset: Its name must not be taken.
@@ -189,10 +184,9 @@ def load(
 
     Args:
         name: One of `names()`.
-        path: Folder or file with the downloaded data; by default the folders named on the card
-            are searched.
+        path: Folder or file with the downloaded data; by default, the folders on the card.
         progress: Show a bar while many files are read.
-        options: Options of this data set; its card lists them.
+        options: Options of this data set, as listed on its card.
 
     Example:
         >>> load("synthetic", n_subjects=5, seed=1)
@@ -204,11 +198,11 @@ def load(
 def load_with_summary(
     name: str, *, path: str | Path | None = None, progress: bool = False, **options: Any
 ) -> tuple[Cohort, LoadSummary]:
-    """Load a data set and say what was read, what was dropped, and why."""
+    """Load a data set, with a summary of what was read, what was dropped, and why."""
     dataset = get(name)
     if path is not None:
         if "path" not in dataset.options:
-            raise ConfigError(f"'{name}' needs no files of yours; leave out the path '{path}'.")
+            raise ConfigError(f"'{name}' needs no files; leave out the path '{path}'.")
         options["path"] = path
     log = LoadLog(progress=progress)
     cohort = dataset.loader(log, **dataset.check(options))
