@@ -186,7 +186,7 @@ def test_filters_are_counted(tmp_path: Path) -> None:
     _, summary = datasets.load_with_summary("adni", path=file)
     text = str(summary)
     assert "1 patients: fewer than 1 labeled visits" in text
-    assert "2 patients: not at least one value of each biomarker" in text
+    assert "2 patients: no value of each biomarker" in text
     assert "biomarkers='any' with min_labels 1, 2, 3, 4, 6 leaves patients (labels): 3 (7)" in text
 
 

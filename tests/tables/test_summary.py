@@ -46,7 +46,7 @@ def test_parts_groups_and_prices_are_shown(visits: pd.DataFrame, schema: dict[st
 def test_many_classes_and_slots_fit() -> None:
     summary = CohortSummary.of(load("synthetic", n_subjects=50))
     assert (
-        "| time point | subjects | labelled | classes seen | most frequent" in summary.to_markdown()
+        "| time point | subjects | labeled | classes seen | most frequent" in summary.to_markdown()
     )
     figure = cohort_figure(summary)
     assert len(figure.axes) == 4

@@ -14,14 +14,15 @@ if TYPE_CHECKING:
 
 _MARKDOWN_HEAD = """# Data sets
 
-Written from the cards themselves: `nocta datasets --markdown > docs/reference/datasets.md`.
-On the command line, `nocta datasets` lists them and `nocta datasets NAME` shows a card;
-`nocta datasets NAME --load` reads the files and reports what was found and what was dropped.
+Generated from the cards: `nocta datasets --markdown > docs/reference/datasets.md`.
+On the command line, `nocta datasets` lists the data sets, `nocta datasets NAME` shows a card, and
+`nocta datasets NAME --load` reads the files and shows what was found and what was dropped.
 In Python: `nocta.datasets.load(NAME)`, `load_with_summary`, `card`, `names`.
 
-Files are looked for in the folder given (`--path`, `path=`), else in `$NOCTA_DATA/FOLDER` and
-`$NOCTA_DATA`, else in `data/FOLDER` and `data` where the command is run. How to get and place them,
-and how to give a loader its options: [Use a public data set](../how-to/public-data.md).
+Files are searched for in the given folder (`--path`, `path=`); without one, in `$NOCTA_DATA/FOLDER`,
+`$NOCTA_DATA`, `data/FOLDER` and `data` under the current folder. How to get the files, and how to
+set options: [Use a public data set](../how-to/public-data.md). To add a data set of your own, declare the
+entry point `nocta.datasets` in an installed package (`examples/extending/`).
 """
 
 
@@ -78,7 +79,7 @@ def to_markdown(names: list[str]) -> str:
 
 
 def _overview() -> Table:
-    """Two lines for every data set, so that the table fits a terminal of 80 columns."""
+    """Two lines per data set, so that the table fits 80 columns."""
     from rich.table import Table
 
     from nocta import datasets as registry
@@ -93,7 +94,7 @@ def _overview() -> Table:
         except ConfigError as error:  # another package is broken; the others are still listed
             table.add_row(name, str(error))
             continue
-        # Line by line: a first cell that has to be wrapped does not push the second aside.
+        # Two rows: a first line that wraps does not misalign the second.
         table.add_row(name, card.size, card.license)
         table.add_row("", card.labels, card.access_here)
     table.caption = "`nocta datasets NAME` shows a card: origin, costs, label rule, known pitfalls."

@@ -35,10 +35,7 @@ def to_cohort(
             context columns, and `group` and `split` if the data set has them.
         catalog: What can be acquired.
         log: Explains an empty cohort.
-        name: Name of the cohort.
-        classes: Class names in order.
-        slot_times: Real time of every slot.
-        time_unit: Unit of `slot_times`.
+        name, classes, slot_times, time_unit: See `Cohort`.
 
     Raises:
         DataError: No subject is left.

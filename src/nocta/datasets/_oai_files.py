@@ -60,13 +60,9 @@ def to_letter_code(column: pd.Series) -> pd.Series:
 
 
 def read(path: Path, wanted: Sequence[str], key: Sequence[str], log: LoadLog) -> pd.DataFrame:
-    """The wanted columns that the file has, as numbers, indexed by `key`.
+    """The wanted columns (in lower case) that the file has, as numbers, indexed by `key`.
 
-    Args:
-        path: A pipe-separated file (or comma-separated, after a spreadsheet).
-        wanted: Column names in lower case.
-        key: `("id",)`, or `("id", "side", "readprj")` for readings of X-rays.
-        log: Receives the file, and the rows without a key.
+    Columns are separated by pipes, or by commas if a spreadsheet program saved the file.
     """
     import pandas as pd
 
@@ -109,12 +105,7 @@ def by_patient(path: Path, wanted: Sequence[str], log: LoadLog) -> pd.DataFrame:
 
 @dataclass(frozen=True)
 class Readings:
-    """A family of X-ray files and the columns to read.
-
-    Args:
-        family: File name without the visit code.
-        columns: Column patterns in lower case; `##` stands for the visit code.
-    """
+    """A family of X-ray files and the columns to read; `##` stands for the visit code."""
 
     family: str
     columns: tuple[str, ...]

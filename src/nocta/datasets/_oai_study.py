@@ -22,14 +22,7 @@ PAIN_FROM = 5
 
 
 class Study:
-    """The files of one download, read visit by visit.
-
-    Args:
-        files: Every file of the download by its name in lower case.
-        task: What the label is, `"womac"` or `"klg"`.
-        clinical: Clinical features to read.
-        log: Receives what was read and dropped.
-    """
+    """The files of one download (by name in lower case), read visit by visit."""
 
     def __init__(
         self, files: Mapping[str, Path], task: Task, clinical: Sequence[Clinical], log: LoadLog

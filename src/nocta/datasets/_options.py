@@ -32,11 +32,8 @@ def check_options(
 ) -> dict[str, Any]:
     """The options with the types of the loader's signature, so that `"3"` becomes 3.
 
-    Args:
-        name: The data set, for messages.
-        loader: Its signature decides. An option without a type is not checked.
-        options: By name. A list of texts may be one text with commas.
-        about: The meaning of each option, for messages.
+    An option without a type is not checked; a list of texts may be one text with commas. The name
+    of the data set and what its options are `about` are for messages.
 
     Raises:
         ConfigError: An option is unknown or its value has the wrong type.

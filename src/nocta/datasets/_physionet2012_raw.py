@@ -71,18 +71,10 @@ def read_set(
     log: LoadLog,
     stays_per_set: int = STAYS_PER_SET,
 ) -> pd.DataFrame:
-    """One set of records as one row per stay and slot.
+    """One set of records (`"a"`, ...) as one row per stay and slot.
 
-    Args:
-        folder: Holds `set-a/` and `Outcomes-a.txt`.
-        name: Which set, `"a"`.
-        measurements: Parameters to summarize per slot.
-        context: Parameters charted once, on admission.
-        log: Receives what was read and dropped.
-        stays_per_set: Fewer stays are warned about.
-
-    Returns:
-        `subject`, `set`, `visit`, context, measurements, `label_vent`, `label`.
+    Measurements are summarized per slot; context was charted once, on admission. Columns of the
+    result: `subject`, `set`, `visit`, context, measurements, `label_vent`, `label`.
     """
     outcome_file = folder / f"Outcomes-{name}.txt"
     paths = record_files(folder, name)

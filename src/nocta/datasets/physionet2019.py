@@ -81,12 +81,7 @@ def load(
 ) -> Cohort:
     """Read every `.psv` file under the folder onto slots of a few hours.
 
-    Args:
-        log: Receives what was read and dropped.
-        path: Folder with `training_setA/` and so on, or with the `.psv` files themselves.
-        slot_hours: Hours per slot.
-        n_slots: Slots from the start of intensive care; later hours are dropped.
-        fees: Fee per visit of a group; none by default.
+    The card explains the options. Hours after the last slot are dropped.
     """
     if slot_hours < 1 or n_slots < 1:
         raise ConfigError(

@@ -52,8 +52,7 @@ def read_history(table: Any, schema: SchemaLike, catalog: Catalog | None = None)
 
     Args:
         table: A frame, or the path of a CSV or Parquet file, one row per subject and visit.
-        schema: The schema of the training table, as in `Schema.of(cohort)` and in a model's
-            manifest.
+        schema: The schema of the training table (`Schema.of(cohort)`).
         catalog: What can be acquired; that of the schema by default.
 
     Raises:

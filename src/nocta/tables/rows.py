@@ -53,11 +53,7 @@ def read_subjects(source: Source, schema: Schema, issues: Issues) -> Source:
 def read_rows(source: Source, schema: Schema, issues: Issues, *, may_wait: bool = False) -> Rows:
     """Place every row; rows that cannot be placed are problems.
 
-    Args:
-        source: The table, with its subjects.
-        schema: Names the visit or time column, and the grid.
-        issues: Receives problems and notes.
-        may_wait: Whether a subject may have no visit yet, as in a history.
+    With `may_wait`, a subject may have no visit yet, as in a history.
     """
     return _Placing(source, schema, issues).rows(may_wait)
 

@@ -72,12 +72,10 @@ class Source:
 
 
 def open_source(table: Any, issues: Issues, text: Collection[str] = ()) -> Source | None:
-    """Open a table; if it cannot be opened, add the reason to the issues.
+    """Open a frame, or a CSV (`.csv`, `.tsv`, `.csv.gz`) or Parquet file.
 
-    Args:
-        table: A frame, or the path of a CSV (`.csv`, `.tsv`, `.csv.gz`) or Parquet file.
-        issues: Receives the problems.
-        text: Columns to read as text, so that `007` stays `007`.
+    If it cannot be opened, the reason is added to the issues. The columns in `text` are read as
+    text, so that `007` stays `007`.
     """
     if isinstance(table, str | Path):
         return _open_file(Path(table), issues, text)
@@ -150,9 +148,7 @@ def _is_text(name: str, data: bytes, issues: Issues) -> bool:
             issues.add(name, f"it is named CSV but is {kind}.", f"{remedy}.")
             return False
     if b"\x00" in data:
-        issues.add(
-            name, "it is named CSV but is binary.", "Export the table as CSV (UTF-8) or Parquet."
-        )
+        issues.add(name, "it is named CSV but is binary.", "Export it as CSV (UTF-8) or Parquet.")
         return False
     try:
         data.decode("utf-8")

@@ -107,7 +107,7 @@ class CohortSummary:
     def _visit_table(self) -> str:
         classes, counts = self.cohort.classes, self.class_counts
         many = len(classes) > _MOST_CLASSES
-        header = [self.cohort.time_unit, "subjects", "labelled"]
+        header = [self.cohort.time_unit, "subjects", "labeled"]
         header += ["classes seen", "most frequent"] if many else list(classes)
         rows = []
         for slot, name in enumerate(self.slot_names):

@@ -27,12 +27,8 @@ def check_columns(
 ) -> None:
     """Find columns that the table lacks, and columns that are used twice.
 
-    Args:
-        source: The table.
-        schema: What its columns mean.
-        issues: Receives problems and notes.
-        optional: Roles (`label`, `features`, ...) whose columns may be absent. An absent column
-            that looks misspelled is still a problem, unless it only says how to split subjects.
+    Columns of `optional` roles (`label`, `features`, ...) may be absent. An absent column that
+    looks misspelled is still a problem, unless it only says how to split subjects.
     """
     present = set(source.columns)
     uses = defaultdict(list)
@@ -68,13 +64,8 @@ def read_numbers(
 ) -> Numbers:
     """A column as numbers; cells that are not numbers, or infinite, are problems.
 
-    Args:
-        source: The table.
-        column: One of its columns.
-        schema: Its `categories` turn text into numbers.
-        issues: Receives the problems.
-        kind: What the problems are about.
-        allowed: A text that is not a mistake; it stays in `Numbers.wrong`.
+    Text becomes a number by the schema's `categories`. The text `allowed` is not a problem; it
+    stays in `Numbers.wrong`.
     """
     categories = schema.categories.get(column)
     numbers = to_numbers(source.frame[column], categories)
@@ -209,10 +200,7 @@ def check_classes(
 def check_fits(catalog: Catalog, classes: tuple[str, ...], cohort: Cohort) -> None:
     """Raise if a cohort has other slots, features, context or classes than a model.
 
-    Args:
-        catalog: The model's catalog; costs may differ.
-        classes: The model's classes, in order.
-        cohort: The subjects to use the model on.
+    `catalog` and `classes` are those of the model; costs may differ.
     """
     here = cohort.catalog
     pairs = {

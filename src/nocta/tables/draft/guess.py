@@ -70,9 +70,7 @@ class Guess:
 def guess_columns(columns: list[Column], priced: Collection[str] = ()) -> Guess:
     """Find the subject, visit or time, label, split, context and features.
 
-    Args:
-        columns: Name and values of each column.
-        priced: Columns in the price list; these are features even if named like an outcome.
+    Columns in the price list are features even if named like an outcome.
     """
     guess = Guess()
     left = {c.name: c for c in columns}

@@ -69,11 +69,7 @@ def gather_parts(path: str | Path, schema: SchemaLike, optional: Collection[str]
     """Read every subject of a folder of Parquet parts, part by part, into arrays on disk.
 
     Subjects are in the order of the parts; the cohort equals that of one table with all rows.
-
-    Args:
-        path: The folder.
-        schema: What the columns mean.
-        optional: Roles whose columns may be absent; a column that some parts lack is left out.
+    Columns of `optional` roles may be absent; a column that some parts lack is left out.
     """
     parts = CohortParts.open(path, schema)
     n, filled = int(parts.n_subjects.sum()), 0
