@@ -187,7 +187,7 @@ def test_filters_are_counted(tmp_path: Path) -> None:
     text = str(summary)
     assert "1 patients: fewer than 1 labeled visits" in text
     assert "2 patients: no value of each biomarker" in text
-    assert "biomarkers='any' with min_labels 1, 2, 3, 4, 6 leaves patients (labels): 3 (7)" in text
+    assert "biomarkers='any' with min_labels 1, 2, 3, 4, 6 keeps patients (labels): 3 (7)" in text
 
 
 def test_filters_that_leave_nobody_say_so(tmp_path: Path) -> None:

@@ -19,10 +19,11 @@ On the command line, `nocta datasets` lists the data sets, `nocta datasets NAME`
 `nocta datasets NAME --load` reads the files and shows what was found and what was dropped.
 In Python: `nocta.datasets.load(NAME)`, `load_with_summary`, `card`, `names`.
 
-Files are searched for in the given folder (`--path`, `path=`); without one, in `$NOCTA_DATA/FOLDER`,
-`$NOCTA_DATA`, `data/FOLDER` and `data` under the current folder. How to get the files, and how to
-set options: [Use a public data set](../how-to/public-data.md). To add a data set of your own, declare the
-entry point `nocta.datasets` in an installed package (`examples/extending/`).
+Files are searched for in the given folder (`--path`, `path=`), or without one in
+`$NOCTA_DATA/FOLDER`, `$NOCTA_DATA`, `data/FOLDER` and `data` under the current folder. How to get
+the files, and how to set options: [Use a public data set](../how-to/public-data.md). To add a data
+set of your own, declare the entry point `nocta.datasets` in an installed package
+(`examples/extending/`).
 """
 
 

@@ -7,9 +7,9 @@ try in one process, call `register`.
 """
 
 from nocta.datasets._card import Card, Measurement
+from nocta.datasets._dataset import Dataset
 from nocta.datasets._load_log import LoadLog, LoadSummary
 from nocta.datasets._registry import (
-    Dataset,
     card,
     get,
     is_local,

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
 from pathlib import Path
@@ -14,73 +12,8 @@ from nocta.core.cohort import Cohort
 from nocta.core.errors import ConfigError, did_you_mean
 from nocta.core.plugins import load_plugin, plugins
 from nocta.datasets._card import Card
+from nocta.datasets._dataset import Dataset
 from nocta.datasets._load_log import LoadLog, LoadSummary
-from nocta.datasets._options import check_options, option_defaults, text_options
-
-
-@dataclass(frozen=True)
-class Dataset:
-    """A card and the function that loads what it describes.
-
-    Args:
-        card: Describes the data set; its name is the name to load it by.
-        loader: Called with a `LoadLog` and the user's options (with `path` if the user has to
-            download files); returns the cohort. What a `functools.partial` fixes is not an option.
-    """
-
-    card: Card
-    loader: Callable[..., Cohort]
-
-    @property
-    def name(self) -> str:
-        return self.card.name
-
-    @property
-    def fractions(self) -> tuple[float, ...]:
-        """Sizes of the train, validation and test split by default."""
-        return self.card.fractions
-
-    @property
-    def options(self) -> dict[str, Any]:
-        """Options of the loader, with default values."""
-        return option_defaults(self.loader)
-
-    def check(self, options: Mapping[str, Any]) -> dict[str, Any]:
-        """The options with the loader's types; nothing is read.
-
-        Example:
-            >>> get("adni").check({"min_labels": "3"})
-            {'min_labels': 3}
-
-        Raises:
-            ConfigError: An option is unknown or its value has the wrong type.
-        """
-        return check_options(self.name, self.loader, options, self.card.options)
-
-    @property
-    def text_options(self) -> set[str]:
-        """Options whose value is text, or a list of texts.
-
-        Example:
-            >>> get("oai-klg").text_options
-            {'visits'}
-        """
-        return text_options(self.loader)
-
-    def check_split_column(self, column: str) -> None:
-        """Raise `ConfigError` if the data set has no split of this name."""
-        own = self.card.split_column
-        if not own:
-            raise ConfigError(
-                f"'{self.name}' has no split of its own. Leave out --split-column; the seed then "
-                f"splits the subjects."
-            )
-        if column != own:
-            raise ConfigError(
-                f"'{self.name}' has no split column '{column}'.{did_you_mean(column, [own])} Its "
-                f"own split is by '{own}'; without --split-column the seed splits the subjects."
-            )
-
 
 _GROUP: Final = "nocta.datasets"
 _local: dict[str, Dataset] = {}

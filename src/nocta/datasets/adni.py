@@ -18,9 +18,9 @@ from nocta.core.cohort import Cohort
 from nocta.core.errors import ConfigError, DataError, did_you_mean
 from nocta.datasets._assemble import to_cohort
 from nocta.datasets._card import Card, Measurement, make_catalog
+from nocta.datasets._dataset import Dataset
 from nocta.datasets._files import locate
 from nocta.datasets._load_log import LoadLog
-from nocta.datasets._registry import Dataset
 
 if TYPE_CHECKING:
     import pandas as pd

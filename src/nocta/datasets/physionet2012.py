@@ -16,6 +16,7 @@ from nocta.core.cohort import Cohort
 from nocta.core.errors import ConfigError, DataError
 from nocta.datasets._assemble import to_cohort
 from nocta.datasets._card import Card, Measurement, make_catalog
+from nocta.datasets._dataset import Dataset
 from nocta.datasets._files import locate, missing
 from nocta.datasets._load_log import LoadLog
 from nocta.datasets._physionet2012_raw import (
@@ -25,7 +26,6 @@ from nocta.datasets._physionet2012_raw import (
     read_set,
     record_files,
 )
-from nocta.datasets._registry import Dataset
 
 if TYPE_CHECKING:
     import pandas as pd

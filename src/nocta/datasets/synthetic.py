@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 from nocta.core.cohort import Cohort
 from nocta.core.errors import ConfigError
 from nocta.datasets._card import Card, Measurement, make_catalog
+from nocta.datasets._dataset import Dataset
 from nocta.datasets._load_log import LoadLog
-from nocta.datasets._registry import Dataset
 
 if TYPE_CHECKING:
     from nocta.exact.task import FiniteTask
