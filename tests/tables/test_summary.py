@@ -25,7 +25,7 @@ def test_counts_are_per_visit(visits: pd.DataFrame, schema: dict[str, Any]) -> N
     for line in (
         "- 3 subjects, 3 visit slots (visit); 6 visits took place",
         "- 5 labels (83.3% of the visits) of 3 classes",
-        "| 0     | 3        | 3        | 2 (66.7%)  | 1 (33.3%) | 0 (0.0%)   |",
+        "| 0     | 3        | 3       | 2 (66.7%)  | 1 (33.3%) | 0 (0.0%)   |",
         "| scan    | left, right | 7 to 9 |       | every visit | 33.3%   |",
         "- 2 per visit with any acquisition from group 'blood'",
         "- a note",
