@@ -99,7 +99,7 @@ def test_what_was_read_and_left_out_is_said(
     )
     say_what_was_read(data_source(str(table)))
     assert capsys.readouterr().err.splitlines() == [
-        "t: 2 subjects, 2 visits in 1 slots, 2 labels, 0.0% of the features missing; "
+        "t: 2 subjects, 2 visits in 1 slots, 2 labels, 0.0% of the values missing; "
         f"read from {table}.",
         "Note: Columns not in the schema are ignored: room.",
     ]

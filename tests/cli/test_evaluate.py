@@ -135,7 +135,7 @@ def test_data_of_another_study_are_refused(fitted_model: Path, tmp_path: Path) -
     args = ["--out", tmp_path / "r.csv", "--quiet"]
     status, shown = invoke("evaluate", fitted_model, "synthetic", *args)
     assert status == 2
-    assert "The data do not fit the model" in shown
+    assert "The data do not match the model" in shown
     assert "features: the model has drinks_per_week" in shown
 
 

@@ -25,7 +25,7 @@ def test_a_draft_is_written_beside_the_data(clinic: Path) -> None:
     shown = runner.invoke(app, ["init", str(clinic)])
     assert shown.exit_code == 0
     assert "Please check:\n  - grid:" in shown.stdout
-    assert "As it stands it reads: Cohort('clinic': 300 subjects" in shown.stdout
+    assert "The table can be read with this draft: Cohort('clinic': 300 subjects" in shown.stdout
     assert tomllib.loads((clinic.parent / "schema.toml").read_text("utf-8"))["label"] == "stage"
     assert len(data_source(str(clinic)).load(0)) == 300
 
@@ -35,7 +35,7 @@ def test_nothing_is_overwritten_unasked(clinic: Path) -> None:
     mine.write_text("mine")
     shown = runner.invoke(app, ["init", str(clinic)])
     assert shown.exit_code == 2
-    assert "is there already. Add --force" in shown.stderr
+    assert "already exists. Add --force" in shown.stderr
     assert mine.read_text() == "mine"
     assert runner.invoke(app, ["init", str(clinic), "--force"]).exit_code == 0
     assert mine.read_text() != "mine"
@@ -65,7 +65,7 @@ def test_a_table_that_does_not_read_is_explained(clinic: Path) -> None:
     clinic.write_text(clinic.read_text().replace("P001,0.0,71,M,5,1,0.43", "P001,0.0,71,M,5,1,low"))
     shown = runner.invoke(app, ["init", str(clinic)])
     assert shown.exit_code == 0
-    assert "does not read yet" in shown.stdout
+    assert "cannot be read with this draft yet" in shown.stdout
     assert "not a number: 'low' (line 2, subject P001)" in shown.stdout
 
 

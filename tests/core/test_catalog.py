@@ -111,3 +111,14 @@ def test_every_wrong_feature_is_named() -> None:
         "Did you mean 'bloood'?",
     ):
         assert part in message
+
+
+def test_error_class_follows_the_kind_of_problem_not_its_words() -> None:
+    twice = (Feature("coffee cost", ("a",)), Feature("coffee cost", ("b",)))
+    with pytest.raises(DataError, match="'coffee cost' is listed twice") as caught:
+        Catalog(features=twice, n_times=1)
+    assert type(caught.value) is DataError
+    assert [p.kind for p in caught.value.problems] == ["data"]
+    with pytest.raises(CostError) as caught:
+        Catalog(features=twice[:1], n_times=1, visit_fee=-1)
+    assert [p.kind for p in caught.value.problems] == ["cost"]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from nocta import datasets
@@ -23,7 +24,7 @@ def card(request: pytest.FixtureRequest) -> Card:
 
 def test_card_is_complete(card: Card) -> None:
     facts = dict(card.facts())
-    for entry in ("Origin", "Licence", "Cite", "Label rule", "Prices", "Get it", "Visits"):
+    for entry in ("Origin", "License", "Cite", "Label rule", "Costs", "Get it", "Visits"):
         assert facts[entry].strip()
     assert card.traps
     assert all(m.about for m in card.measurements)
@@ -50,6 +51,16 @@ def test_oai_offers_the_paper_s_27_features_at_its_prices() -> None:
     costs = [m.cost for m in datasets.card("oai-womac").measurements]
     assert len(costs) == 27
     assert (costs.count(0.3), costs.count(0.5), costs.count(0.8), costs.count(1.0)) == (14, 3, 9, 1)
+
+
+def test_cards_carry_what_results_are_shown_by() -> None:
+    drawn, adni = datasets.card("synthetic"), datasets.card("adni")
+    assert (drawn.headline, adni.headline) == ("accuracy", "ap")
+    assert drawn.finite_task is not None
+    assert adni.finite_task is None
+    task, catalog = drawn.finite_task(), datasets.load("synthetic", n_subjects=1).catalog
+    assert task.feature_names == catalog.names
+    np.testing.assert_array_equal(task.cost_table(), catalog.costs)
 
 
 def test_card_says_where_files_go_and_how_options_are_given() -> None:

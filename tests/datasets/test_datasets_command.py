@@ -33,7 +33,7 @@ def test_list_fits_eighty_columns_without_chopping() -> None:
     whole = " ".join(" ".join(lines).split())
     for name in datasets.names():
         card = datasets.card(name)
-        for text in (name, card.size, card.licence, card.access_here):
+        for text in (name, card.size, card.license, card.access_here):
             assert text in whole
 
 
@@ -52,7 +52,7 @@ def test_installing_is_asked_for_only_where_it_is_needed(
 def test_card_is_shown(name: str) -> None:
     result = nocta("datasets", name)
     assert result.exit_code == 0
-    for word in ("Licence", "Cite", "Label rule", "Prices", "Known traps"):
+    for word in ("License", "Cite", "Label rule", "Costs", "Known pitfalls"):
         assert word in result.output
 
 
@@ -89,7 +89,7 @@ def test_wrong_input_is_explained(arguments: tuple[str, ...], message: str) -> N
 def test_what_is_missing_is_a_warning_wherever_data_are_read(tmp_path: Path) -> None:
     write_record(tmp_path, 132001, [], died=1)
     write_record(tmp_path, 132002, [])
-    said = "Outcomes-a.txt names 2 stays, 2 record files are here"
+    said = "Outcomes-a.txt lists 2 stays; found 2 record files"
     shown = nocta("describe", "physionet2012", "--path", str(tmp_path))
     assert f"Warning: {said}" in shown.stderr
     assert f"- {said}" in shown.stdout
@@ -106,4 +106,4 @@ def test_a_table_that_is_empty_or_nobody_asked_for_is_explained(tmp_path: Path) 
     assert "cannot be read as a table" in shown.stderr
     shown = nocta("datasets", "synthetic", "-o", "n_subjects=0")
     assert shown.exit_code == 2
-    assert "n_subjects is 0; draw at least one" in shown.stderr
+    assert "n_subjects is 0; it must be at least 1" in shown.stderr

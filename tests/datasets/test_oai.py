@@ -104,8 +104,8 @@ def test_only_the_right_project_is_read(womac: Cohort, oai_folder: Path) -> None
     assert feature(womac, "jsw_min").max() == 4.25  # project 22 says 99
     assert feature(womac, "jsw_700")[knees(womac, "R")].max() == pytest.approx(4.5)
     assert feature(womac, "jsw_700")[knees(womac, "L")].min() == pytest.approx(5.5)
-    _, report = datasets.load_with_report("oai-klg", path=oai_folder)
-    assert "168 readings: of another project (kxr_sq_bu)" in str(report)
+    _, summary = datasets.load_with_summary("oai-klg", path=oai_folder)
+    assert "168 readings: of another project (kxr_sq_bu)" in str(summary)
 
 
 @pytest.mark.parametrize("again_first", [False, True])
@@ -118,9 +118,9 @@ def test_knee_read_in_37_and_42_counts_as_in_37(
     assert again
     readings = [*again, *lines] if again_first else [*lines, *again]
     file.write_text("\n".join([head, *readings]) + "\n")
-    cohort, report = datasets.load_with_report("oai-klg", path=own_copy)
+    cohort, summary = datasets.load_with_summary("oai-klg", path=own_copy)
     np.testing.assert_array_equal(cohort.labels, klg.labels)
-    assert f"{len(again)} readings: merged into another of the knee (kxr_sq_bu)" in str(report)
+    assert f"{len(again)} readings: duplicates of a knee (kxr_sq_bu)" in str(summary)
 
 
 def read_again(line: str) -> str | None:
@@ -157,9 +157,9 @@ def test_patient_who_is_not_enrolled_is_counted_once(
 ) -> None:
     add_line(own_copy, name, {"id": "9999999"})
     add_line(own_copy, "ALLCLINICAL01.txt", {"id": "9999999"})
-    cohort, report = datasets.load_with_report("oai-klg", path=own_copy)
+    cohort, summary = datasets.load_with_summary("oai-klg", path=own_copy)
     assert cohort.subjects.tolist() == klg.subjects.tolist()
-    assert "1 patients: not in Enrollees" in str(report)
+    assert "1 patients: not in Enrollees" in str(summary)
 
 
 @pytest.mark.parametrize(
@@ -168,14 +168,14 @@ def test_patient_who_is_not_enrolled_is_counted_once(
 )
 def test_row_without_its_key_is_counted(own_copy: Path, name: str, column: str) -> None:
     add_line(own_copy, name, {column: ""})
-    _, report = datasets.load_with_report("oai-klg", path=own_copy)
-    assert f"1 rows: without ID, side or project ({name})" in str(report)
+    _, summary = datasets.load_with_summary("oai-klg", path=own_copy)
+    assert f"1 rows: without ID, side or project ({name})" in str(summary)
 
 
 def test_reading_of_no_side_is_counted(own_copy: Path) -> None:
     add_line(own_copy, "kxr_sq_bu03.txt", {"side": "3"})
-    _, report = datasets.load_with_report("oai-klg", path=own_copy)
-    assert "1 readings: side is neither 1 nor 2 (kxr_sq_bu)" in str(report)
+    _, summary = datasets.load_with_summary("oai-klg", path=own_copy)
+    assert "1 readings: side is neither 1 nor 2 (kxr_sq_bu)" in str(summary)
 
 
 def test_no_label_anywhere_leaves_nobody(own_copy: Path) -> None:
@@ -188,14 +188,14 @@ def test_no_label_anywhere_leaves_nobody(own_copy: Path) -> None:
 def test_other_project_everywhere_is_an_error_with_a_way_out(own_copy: Path) -> None:
     file = next(own_copy.rglob("kxr_sq_bu00.txt"))
     file.write_text(file.read_text().replace("|15|", "|22|"))
-    with pytest.raises(DataError, match="no reading of project 15, only of 22") as caught:
+    with pytest.raises(DataError, match="no readings of project 15, only of 22") as caught:
         datasets.load("oai-klg", path=own_copy)
     assert """--data-option "read_project={'00': 22}" """ in str(caught.value)
     assert len(datasets.load("oai-klg", path=own_copy, read_project={"00": 22})) == 24
 
 
 def test_project_of_a_visit_that_does_not_exist_is_refused(own_copy: Path) -> None:
-    with pytest.raises(ConfigError, match="names a visit '8'; the visits are 00, 01"):
+    with pytest.raises(ConfigError, match="has a visit '8'; the visits are 00, 01"):
         datasets.load("oai-klg", path=own_copy, read_project={"8": 37})
 
 
@@ -262,10 +262,10 @@ def test_knee_without_any_label_is_dropped(own_copy: Path) -> None:
         lines = file.read_text().splitlines()
         left = ("9000002|2|", "9000002|2: Left|")
         file.write_text("\n".join(x for x in lines if not x.startswith(left)) + "\n")
-    cohort, report = datasets.load_with_report("oai-klg", path=own_copy)
+    cohort, summary = datasets.load_with_summary("oai-klg", path=own_copy)
     assert len(cohort) == 23
-    assert "1 knees: without any label" in str(report)
-    assert (report.n_subjects, report.n_groups) == (23, 12)
+    assert "1 knees: without any label" in str(summary)
+    assert (summary.n_subjects, summary.n_groups) == (23, 12)
 
 
 def test_missing_file_is_named_with_where_to_get_it(own_copy: Path) -> None:
@@ -279,7 +279,7 @@ def test_missing_file_is_named_with_where_to_get_it(own_copy: Path) -> None:
 def test_fewer_visits_can_be_asked_for(oai_folder: Path) -> None:
     cohort = datasets.load("oai-klg", path=oai_folder, visits=("00", "03", "08"))
     assert cohort.slot_times == (0, 24, 72)
-    with pytest.raises(ConfigError, match="in order, with 00"):
+    with pytest.raises(ConfigError, match="in order, including 00"):
         datasets.load("oai-klg", path=oai_folder, visits=("03", "00"))
 
 
@@ -311,7 +311,7 @@ def test_columns_that_give_the_label_away_are_refused(
     oai_folder: Path, name: str, column: str
 ) -> None:
     leak = clinical_feature("leak", "the label itself", 0.3, column.replace("##", "00"), column)
-    with pytest.raises(ConfigError, match=f"gives the label of {name} away"):
+    with pytest.raises(ConfigError, match=f"reveals the label of {name}"):
         datasets.load(name, path=oai_folder, clinical=[leak])
 
 

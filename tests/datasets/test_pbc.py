@@ -93,7 +93,7 @@ def test_draw_fee_is_an_option() -> None:
 
 
 def test_report_accounts_for_every_visit_of_the_table() -> None:
-    _, report = datasets.load_with_report("pbc-event")
-    assert report.n_visits + sum(d.count for d in report.dropped) == 1945
-    assert report.missing_by_feature["chol"] == pytest.approx(0.44, abs=0.01)
-    assert "83 visits have no label" in str(report)
+    _, summary = datasets.load_with_summary("pbc-event")
+    assert summary.n_visits + sum(d.count for d in summary.dropped) == 1945
+    assert summary.missing_by_feature["chol"] == pytest.approx(0.44, abs=0.01)
+    assert "83 visits have no label" in str(summary)

@@ -12,7 +12,7 @@ from dataset_layouts import write_record
 from nocta import datasets
 from nocta.core.cohort import Cohort
 from nocta.core.errors import ConfigError, DataError, DataFileMissing
-from nocta.datasets import _physionet2012_raw
+from nocta.datasets.physionet2012 import read_raw
 from nocta.runs.setup import DataSource
 
 MEASURED = [m.name for m in datasets.card("physionet2012").measurements]
@@ -48,11 +48,11 @@ def test_slots_keep_median_sum_and_last(folder: Path) -> None:
 
 
 def test_artefacts_count_as_not_measured(folder: Path) -> None:
-    cohort, report = datasets.load_with_report("physionet2012", path=folder)
+    cohort, summary = datasets.load_with_summary("physionet2012", path=folder)
     assert np.isnan(column(cohort, "Weight")).all()
     assert column(cohort, "pH")[5] == pytest.approx(7.4)
     assert np.isnan(cohort.context[0, 2])  # a height of -1
-    reasons = {d.why: d.count for d in report.dropped}
+    reasons = {d.why: d.count for d in summary.dropped}
     assert reasons == {
         "at or after 48 hours": 1,
         "implausible (-1, a pressure of 0, ...) or empty": 5,
@@ -92,11 +92,11 @@ def test_ranges_keep_what_is_possible(
 def test_readings_that_are_not_used_are_counted(tmp_path: Path) -> None:
     lines = ["01:00,Cholesterol,200", "02:00,TroponinI,1.5", "03:00,TroponinI,2", "04:00,,7"]
     write_record(tmp_path, 132001, [*lines, "49:00,TroponinI,3", ""])
-    _, report = datasets.load_with_report("physionet2012", path=tmp_path)
-    assert "1 readings: of Cholesterol, a parameter that is not used" in str(report)
-    assert "2 readings: of TroponinI, a parameter that is not used" in str(report)
-    assert "1 readings: without the name of a parameter" in str(report)
-    assert "RecordID" not in str(report)
+    _, summary = datasets.load_with_summary("physionet2012", path=tmp_path)
+    assert "1 readings: of Cholesterol, a parameter that is not used" in str(summary)
+    assert "2 readings: of TroponinI, a parameter that is not used" in str(summary)
+    assert "1 readings: without a parameter name" in str(summary)
+    assert "RecordID" not in str(summary)
 
 
 def test_stay_without_readings_is_kept(folder: Path) -> None:
@@ -116,34 +116,32 @@ def test_ventilation_task_has_its_label_and_no_oxygen(folder: Path) -> None:
 def test_stay_without_outcome_is_dropped_and_counted(folder: Path) -> None:
     outcomes = folder / "Outcomes-a.txt"
     outcomes.write_text("\n".join(outcomes.read_text().splitlines()[:2]) + "\n")
-    cohort, report = datasets.load_with_report("physionet2012", path=folder)
+    cohort, summary = datasets.load_with_summary("physionet2012", path=folder)
     assert cohort.subjects.tolist() == [132001]
-    assert "1 stays: not in Outcomes-a.txt" in str(report)
+    assert "1 stays: not in Outcomes-a.txt" in str(summary)
 
 
-def test_an_incomplete_set_is_warned_of_with_counts(
-    folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    _, report = datasets.load_with_report("physionet2012", path=folder)
-    start = "Outcomes-a.txt names 2 stays, 2 record files are here; the whole set has 4,000."
-    assert report.warnings[0].startswith(start)
-    monkeypatch.setattr(_physionet2012_raw, "STAYS_PER_SET", 2)
-    assert not datasets.load_with_report("physionet2012", path=folder)[1].warnings
+def test_an_incomplete_set_is_warned_of_with_counts(folder: Path) -> None:
+    _, summary = datasets.load_with_summary("physionet2012", path=folder)
+    start = "Outcomes-a.txt lists 2 stays; found 2 record files; the whole set has 4,000."
+    assert summary.warnings[0].startswith(start)
+    log = datasets.LoadLog()
+    read_raw(folder, ("a",), log, stays_per_set=2)
+    assert not log.warnings
     with (folder / "Outcomes-a.txt").open("a") as stream:
         stream.writelines(f"{record},6,1,5,-1,0\n" for record in range(132003, 132008))
-    cohort, report = datasets.load_with_report("physionet2012", path=folder)
-    assert len(cohort) == 2
-    assert (
-        "  warning   Outcomes-a.txt names 7 stays, 2 record files are here; 5 named stays have "
-        "none: 132003, 132004, 132005 and 2 more. Download and unpack set-a again"
-    ) in str(report)
+    assert read_raw(folder, ("a",), log, stays_per_set=2)["subject"].nunique() == 2
+    assert log.warnings == [
+        "Outcomes-a.txt lists 7 stays; found 2 record files; 5 listed stays have none: 132003, "
+        "132004, 132005 and 2 more. To use all of it, download and unpack set-a again."
+    ]
 
 
 def test_an_incomplete_table_is_warned_of(shared_data: Path, tmp_path: Path) -> None:
     few = pd.read_csv(shared_data / "physionet2012.csv.gz", nrows=60)
     few.to_csv(tmp_path / "physionet2012.csv", index=False)
-    _, report = datasets.load_with_report("physionet2012", path=tmp_path)
-    assert report.warnings == (
+    _, summary = datasets.load_with_summary("physionet2012", path=tmp_path)
+    assert summary.warnings == (
         "physionet2012.csv has 10 stays of set a; the whole set has 4,000.",
         "physionet2012.csv has 0 stays of set b; the whole set has 4,000.",
     )
@@ -172,7 +170,7 @@ def test_outcomes_of_something_else_are_refused(folder: Path) -> None:
 
 def test_missing_outcomes_are_asked_for(folder: Path) -> None:
     (folder / "Outcomes-a.txt").unlink()
-    with pytest.raises(DataFileMissing, match=r"no Outcomes-a\.txt"):
+    with pytest.raises(DataFileMissing, match=r"Outcomes-a\.txt is missing"):
         datasets.load("physionet2012", path=folder)
 
 
@@ -180,13 +178,13 @@ def test_folder_without_records_asks_for_them(tmp_path: Path) -> None:
     (tmp_path / "set-a").mkdir()
     (tmp_path / "set-a/README.txt").write_text("about the records")
     (tmp_path / "Outcomes-a.txt").write_text("RecordID,In-hospital_death\n")
-    with pytest.raises(DataFileMissing, match=r"no record \(132539\.txt, \.\.\.\) in set-a"):
+    with pytest.raises(DataFileMissing, match=r"set-a has no records \(132539\.txt, \.\.\.\)"):
         datasets.load("physionet2012", path=tmp_path)
 
 
 def test_nobody_left_is_said_with_the_reasons(folder: Path) -> None:
     (folder / "Outcomes-a.txt").write_text("RecordID,In-hospital_death\n1,0\n")
-    with pytest.raises(DataError, match="Nobody is left of 'physionet2012'") as caught:
+    with pytest.raises(DataError, match="'physionet2012' has no subjects left") as caught:
         datasets.load("physionet2012", path=folder)
     assert str(folder / "set-a") in str(caught.value)
     assert "2 stays: not in Outcomes-a.txt" in str(caught.value)
@@ -206,8 +204,8 @@ def test_own_split_is_by_set(folder: Path) -> None:
 
 
 def test_absent_set_is_noted(folder: Path) -> None:
-    _, report = datasets.load_with_report("physionet2012", path=folder)
-    assert "set-b is not in" in str(report)
+    _, summary = datasets.load_with_summary("physionet2012", path=folder)
+    assert "set-b is not in" in str(summary)
 
 
 def test_folder_may_lie_one_level_deeper(folder: Path, tmp_path: Path) -> None:
@@ -250,9 +248,9 @@ def test_groups_are_free_of_fees_unless_given(folder: Path) -> None:
 
 
 def test_table_has_the_known_numbers(shared_data: Path) -> None:
-    cohort, report = datasets.load_with_report("physionet2012", path=shared_data)
+    cohort, summary = datasets.load_with_summary("physionet2012", path=shared_data)
     assert cohort.values.shape == (8000, 6, 34)
-    assert report.missing == pytest.approx(0.591, abs=0.001)
+    assert summary.missing == pytest.approx(0.591, abs=0.001)
     assert cohort.labels.mean() == pytest.approx(0.140, abs=0.001)
     assert cohort.fixed_split is not None
     assert {s: int((cohort.fixed_split == s).sum()) for s in "ab"} == {"a": 4000, "b": 4000}
@@ -261,13 +259,13 @@ def test_table_has_the_known_numbers(shared_data: Path) -> None:
 
 
 def test_table_can_be_cut_to_one_set(shared_data: Path) -> None:
-    cohort, report = datasets.load_with_report("physionet2012", path=shared_data, sets=("b",))
+    cohort, summary = datasets.load_with_summary("physionet2012", path=shared_data, sets=("b",))
     assert len(cohort) == 4000
-    assert "4,000 stays: of a set not asked for" in str(report)
+    assert "4,000 stays: in other sets" in str(summary)
 
 
 def test_table_without_the_set_leaves_nobody(shared_data: Path) -> None:
-    with pytest.raises(DataError, match=r"Left out: 8,000 stays: of a set not asked for\."):
+    with pytest.raises(DataError, match=r"Left out: 8,000 stays: in other sets\."):
         datasets.load("physionet2012", path=shared_data, sets=("c",))
 
 

@@ -6,12 +6,15 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 from dataset_layouts import PSV_HEADER, write_psv
+from numpy.typing import NDArray
 
 from nocta import datasets
 from nocta.core.errors import ConfigError, DataError, DataFileMissing
-from nocta.datasets import _files, physionet2019
+from nocta.datasets import physionet2019
+from nocta.datasets._files import read_stacked
 from nocta.runs.setup import DataSource
 
 ABOUT = {"Age": 70.0, "Gender": 1, "Unit1": 1, "Unit2": 0, "HospAdmTime": -3.5}
@@ -62,12 +65,12 @@ def test_sets_are_a_fixed_split(folder: Path) -> None:
 
 
 def test_grid_is_configurable_and_late_hours_counted(folder: Path) -> None:
-    cohort, report = datasets.load_with_report(
+    cohort, summary = datasets.load_with_summary(
         "physionet2019", path=folder, slot_hours=4, n_slots=3
     )
     assert cohort.labels[0].tolist() == [0, 0, 1]
     assert cohort.slot_times == (4.0, 8.0, 12.0)
-    assert f"{6 + 47} hours: after the first 12 of the stay" in str(report)
+    assert f"{6 + 47} hours: after the first 12 of the stay" in str(summary)
 
 
 def test_time_itself_is_no_feature(folder: Path) -> None:
@@ -75,34 +78,39 @@ def test_time_itself_is_no_feature(folder: Path) -> None:
     assert not {"ICULOS", "SepsisLabel"} & {*catalog.columns, *catalog.context}
 
 
-def test_batches_do_not_change_the_result(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    whole = datasets.load("physionet2019", path=folder)
-    monkeypatch.setattr(physionet2019, "stacked", lambda *args: _files.stacked(*args, batch_size=1))
-    np.testing.assert_array_equal(datasets.load("physionet2019", path=folder).values, whole.values)
+def test_batches_do_not_change_the_result(folder: Path) -> None:
+    def lines(body: bytes, position: NDArray[np.int64]) -> pd.DataFrame:
+        return pd.DataFrame({"line": body.splitlines(), "position": position})
+
+    paths, log = sorted(folder.rglob("*.psv")), datasets.LoadLog()
+    whole = read_stacked(paths, physionet2019.HEADER, log, lines)
+    assert whole["position"].nunique() == len(paths) > 1
+    pd.testing.assert_frame_equal(
+        read_stacked(paths, physionet2019.HEADER, log, lines, batch_size=1), whole
+    )
 
 
 def test_stay_unpacked_twice_counts_once(folder: Path) -> None:
     once = datasets.load("physionet2019", path=folder)
     write_psv(folder / "training_setA/training", "p000001", [hour(1, label=1, HR=200)])
-    twice, report = datasets.load_with_report("physionet2019", path=folder)
+    twice, summary = datasets.load_with_summary("physionet2019", path=folder)
     np.testing.assert_array_equal(twice.values, once.values)
     np.testing.assert_array_equal(twice.labels, once.labels)
-    assert "1 files: copies of a stay" in str(report)
+    assert "1 files: copies of a stay" in str(summary)
 
 
-def test_an_incomplete_set_is_warned_of_with_counts(
-    folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    _, report = datasets.load_with_report("physionet2019", path=folder)
-    assert report.warnings[0].startswith(
-        "1 files of training_setA (p000001.psv, ...) are here; the whole set has 20,336."
+def test_an_incomplete_set_is_warned_of_with_counts(folder: Path) -> None:
+    _, summary = datasets.load_with_summary("physionet2019", path=folder)
+    assert summary.warnings[0].startswith(
+        "Found 1 files of training_setA (p000001.psv, ...); the whole set has 20,336."
     )
-    assert report.warnings[1].startswith("1 files of training_setB (p100001.psv, ...)")
-    monkeypatch.setitem(physionet2019.SETS, "p0", ("training_setA", 1))
-    (folder / "training_setB/p100001.psv").unlink()
-    _, report = datasets.load_with_report("physionet2019", path=folder)
-    assert not report.warnings
-    assert "training_setB (p100001.psv, ...) is not there: went on without" in report.notes
+    assert summary.warnings[1].startswith("Found 1 files of training_setB (p100001.psv, ...)")
+    log = datasets.LoadLog()
+    physionet2019.warn_incomplete(
+        ["p000001"], log, {"p0": ("training_setA", 1), "p1": ("training_setB", 1)}
+    )
+    assert not log.warnings
+    assert log.notes == ["training_setB (p100001.psv, ...) is missing and was skipped"]
 
 
 def test_foreign_file_is_named(folder: Path) -> None:

@@ -61,7 +61,7 @@ def test_default_splits_are_those_of_the_paper() -> None:
 
 
 def test_own_data_set_can_be_registered(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(_registry, "_registered", {})
+    monkeypatch.setattr(_registry, "_local", {})
     from dataclasses import replace
 
     def loader(log: datasets.LoadLog, *, n: int = 5) -> Cohort:
@@ -70,9 +70,11 @@ def test_own_data_set_can_be_registered(monkeypatch: pytest.MonkeyPatch) -> None
 
     card = replace(datasets.card("synthetic"), name="mine")
     datasets.register(datasets.Dataset(card, loader))
-    cohort, report = datasets.load_with_report("mine", n=6)
+    cohort, summary = datasets.load_with_summary("mine", n=6)
     assert len(cohort) == 6
-    assert "2 rows: no reason" in str(report)
+    assert "2 rows: no reason" in str(summary)
+    assert datasets.is_local("mine")
+    assert not datasets.is_local("synthetic")
     with pytest.raises(ConfigError, match="already a data set 'mine'"):
         datasets.register(datasets.Dataset(card, loader))
 

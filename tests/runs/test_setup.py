@@ -154,7 +154,7 @@ def test_data_options_reach_the_loader() -> None:
     few = DataSource("synthetic", data_options={"n_subjects": 5})
     more = replace(few, data_options={"n_subjects": 8})
     assert [len(few.load(0)), len(more.load(0)), len(few.load(0))] == [5, 8, 5]
-    assert few.report(0).n_subjects == 5
+    assert few.summary(0).n_subjects == 5
     with pytest.raises(ConfigError, match="Did you mean 'n_subjects'"):
         replace(few, data_options={"n_subject": 5}).load(0)
 
@@ -192,7 +192,7 @@ def test_what_is_cut_from_the_data_does_not_make_them_be_read_again(
 
     monkeypatch.setattr(synthetic, "load", counted)
     source = DataSource("synthetic", data_options={"n_subjects": 31})
-    assert source.report(0).n_subjects == 31
+    assert source.summary(0).n_subjects == 31
     assert len(replace(source, max_subjects=9, fractions=(0.5, 0.25, 0.25)).load(0)) == 9
     assert reads == [0]
 

@@ -66,7 +66,7 @@ def test_columns_may_be_absent(manifest: dict[str, Any]) -> None:
     table = read_history(pd.DataFrame({"patient": ["z"], "visit": [0], "alt": [30.0]}), manifest)
     assert table.history.acquired[0, 0].tolist() == [True, False]
     assert np.isnan(table.history.context).all()
-    assert "There is no column 'age': this context counts as missing." in table.notes
+    assert "There is no column 'age'; this context is treated as missing." in table.notes
 
 
 def test_somebody_not_seen_yet_may_be_planned_for(manifest: dict[str, Any]) -> None:

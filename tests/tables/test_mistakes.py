@@ -17,7 +17,7 @@ TWELVE = [
     "time_unit is 3. It should be text",
     "[features.platelets]: cost is missing. Add cost = ...",
     "there is no key 'lable'. Did you mean 'label'?",
-    "line 1: column 'weight' is there 2 times",
+    "line 1: column 'weight' occurs 2 times",
     "features.albumin: mistakes.csv has no column 'albumim'. Did you mean 'albumin'?",
     "column 'bilirubin': not a number: 'high' (line 5, subject A2)",
     "column 'platelets': infinite or too large: line 5, subject A2",
@@ -49,13 +49,13 @@ def change(table: pd.DataFrame, column: str, row: int, value: object) -> pd.Data
         ("patient", 3, None, DataError, "no subject: row 3"),
         ("visit", 1, None, TimeError, "no visit: row 1, subject a"),
         ("visit", 1, "soon", TimeError, "not a number: 'soon'"),
-        ("visit", 1, 0.5, TimeError, "visits are whole numbers, but found 0.5"),
+        ("visit", 1, 0.5, TimeError, "visits that are not whole numbers: 0.5"),
         ("visit", 1, -1, TimeError, "before the first slot"),
         ("visit", 5, 1, None, ""),
         ("visit", 1, 20210105, TimeError, "use time = with a grid"),
         ("visit", 1, 2, TimeError, "subject a at 2 (row 1 and row 2)"),
         ("alt", 0, "3,5", DataError, "Write decimals with a point"),
-        ("alt", 0, "<5", DataError, "Replace a limit by a number"),
+        ("alt", 0, "<5", DataError, "Replace the limit with a number"),
         ("alt", 0, "1_000", DataError, "not a number: '1_000'"),
         ("alt", 0, 1e39, DataError, "infinite or too large: row 0, subject a"),
         ("sex", 0, "f", DataError, "Use one of ['F', 'M']"),
@@ -86,7 +86,7 @@ def test_one_wrong_cell_is_found(
 @pytest.mark.parametrize(
     ("labels", "message"),
     [
-        ([0, 1, 0.5, 1, 0, 1], "labels that are no whole number: 0.5 (row 2, subject a)"),
+        ([0, 1, 0.5, 1, 0, 1], "labels that are not whole numbers: 0.5 (row 2, subject a)"),
         ([1, 1, 1, 1, 1, 1], "the only class is '1'"),
         ([None] * 6, "no row has a label"),
     ],
@@ -159,7 +159,7 @@ def test_parts_and_groups_are_per_subject(visits: pd.DataFrame, schema: dict[str
     message = str(caught.value)
     assert "the split changes within a subject: row 1, subject a" in message
     assert "subjects with no split: c" in message
-    assert "groups in more than one part: x (test and train)" in message
+    assert "groups in more than one split: x (test and train)" in message
 
 
 def test_many_places_are_counted(visits: pd.DataFrame, schema: dict[str, Any]) -> None:

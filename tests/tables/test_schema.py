@@ -11,7 +11,7 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from nocta.tables.problems import Report
+from nocta.tables.problems import Issues
 from nocta.tables.schema import FeatureSpec, Schema
 from nocta.tables.schema_file import load_schema
 from nocta.tables.table import read_cohort
@@ -21,16 +21,16 @@ EXAMPLE = Path(__file__).parents[2] / "examples" / "clinic.schema.toml"
 
 
 def problems_of(source: Any) -> list[str]:
-    report = Report()
-    load_schema(source, report)
-    return [str(p) for p in report.problems]
+    issues = Issues()
+    load_schema(source, issues)
+    return [str(p) for p in issues.problems]
 
 
 def test_the_example_is_sound() -> None:
-    report = Report()
-    schema = load_schema(EXAMPLE, report)
+    issues = Issues()
+    schema = load_schema(EXAMPLE, issues)
     assert schema is not None
-    assert report.problems == []
+    assert issues.problems == []
     catalog = schema.catalog()
     assert catalog.names[-1] == "elastography"
     assert catalog.open_slots[:, 0].tolist() == [True, False, False, False, False]
@@ -69,7 +69,7 @@ def test_a_cohort_without_a_table_has_a_plain_schema() -> None:
     ("change", "message"),
     [
         ({"subjct": "x"}, "there is no key 'subjct'. Did you mean 'subject'?"),
-        ({"colour": "x"}, "there is no key 'colour'. Keys here are: subject, visit"),
+        ({"colour": "x"}, "there is no key 'colour'. Allowed keys: subject, visit"),
         ({"subject": 3}, "subject is 3. It should be the name of a column"),
         (
             {"context": "age", "categories": {}},
@@ -77,7 +77,7 @@ def test_a_cohort_without_a_table_has_a_plain_schema() -> None:
         ),
         ({"grid": [0, 1]}, "grid goes with time, not with visit"),
         ({"time": "years"}, "it has both visit and time"),
-        ({"visit": None}, "does not say which column tells the visit"),
+        ({"visit": None}, "names no visit or time column"),
         ({"visit": None, "time": "y"}, "time needs a grid"),
         ({"visit": None, "time": "y", "grid": "0, 1"}, "grid is '0, 1'. It should be a list"),
         ({"visit": None, "time": "y", "grid": [0, 2, 1]}, "in increasing order"),
@@ -87,7 +87,7 @@ def test_a_cohort_without_a_table_has_a_plain_schema() -> None:
         ({"classes": ["a", "b", "a"]}, "class 'a' is listed twice"),
         (
             {"categories": {"sx": ["F"]}},
-            "[categories]: 'sx' is no column in use. Did you mean 'sex'",
+            "[categories]: the schema uses no column 'sx'. Did you mean 'sex'",
         ),
         ({"categories": {"sex": "F"}}, "[categories]: sex is 'F'. It should be a list of texts"),
         ({"features": {"alt": {}}}, "[features.alt]: cost is missing"),

@@ -8,15 +8,15 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from nocta.tables.problems import Report
+from nocta.tables.problems import Issues
 from nocta.tables.source import open_source
 
 
 def problem_of(path: Path) -> str:
-    report = Report()
-    open_source(path, report)
-    assert len(report.problems) == 1, report.problems
-    return str(report.problems[0])
+    issues = Issues()
+    open_source(path, issues)
+    assert len(issues.problems) == 1, issues.problems
+    return str(issues.problems[0])
 
 
 @pytest.mark.parametrize(
@@ -35,9 +35,9 @@ def problem_of(path: Path) -> str:
         ("t.tsv", b"a,b\n1,2\n", "separated by ',', not by 'tab'"),
         ("t.csv", b"", "it is empty"),
         ("t.csv", b"a,b\n1,2\n3\n\n4,5,6\n", "has 2 columns, but line 3 has 1, line 5 has 3"),
-        ("t.csv", b"a,b,a\n1,2,3\n", "line 1: column 'a' is there 2 times"),
-        ("t.csv.gz", b"a,b\n1,2\n", "not a whole gzip file"),
-        ("t.parquet", b"a,b\n1,2\n", "named Parquet but holds something else"),
+        ("t.csv", b"a,b,a\n1,2,3\n", "line 1: column 'a' occurs 2 times"),
+        ("t.csv.gz", b"a,b\n1,2\n", "not a complete gzip file"),
+        ("t.parquet", b"a,b\n1,2\n", "named Parquet but is not Parquet"),
         ("t.parquet", b"PAR1" + bytes(40), "named Parquet but is cut short or damaged"),
     ],
 )
@@ -56,7 +56,7 @@ def test_a_file_that_is_not_there(tmp_path: Path) -> None:
 def test_lines_are_counted_as_an_editor_does(tmp_path: Path) -> None:
     path = tmp_path / "t.csv"
     path.write_bytes(b"\xef\xbb\xbfid, alt\r\na,1\r\n\r\nb,2\r\n,\r\nc,NA\r\n")
-    source = open_source(path, Report())
+    source = open_source(path, Issues())
     assert source is not None
     assert source.columns == ["id", "alt"]
     assert [source.place(i) for i in range(len(source))] == ["line 2", "line 4", "line 6"]
@@ -66,23 +66,23 @@ def test_lines_are_counted_as_an_editor_does(tmp_path: Path) -> None:
 def test_text_columns_stay_as_written(tmp_path: Path) -> None:
     path = tmp_path / "t.csv"
     path.write_text('id,note\n007,"a, b"\n')
-    source = open_source(path, Report(), text={"id"})
+    source = open_source(path, Issues(), text={"id"})
     assert source is not None
     assert source.frame["id"].to_list() == ["007"]
     assert source.frame["note"].to_list() == ["a, b"]
 
 
 def test_a_frame_may_not_double_its_columns() -> None:
-    report = Report()
-    source = open_source(pd.DataFrame([[1, 2, 3]], columns=["a", "b", "a"]), report)
+    issues = Issues()
+    source = open_source(pd.DataFrame([[1, 2, 3]], columns=["a", "b", "a"]), issues)
     assert source is not None
     assert source.columns == ["a", "b"]
-    assert "column 'a' is there 2 times" in str(report.problems[0])
+    assert "column 'a' occurs 2 times" in str(issues.problems[0])
 
 
 def test_a_header_alone_has_no_rows(tmp_path: Path) -> None:
     path = tmp_path / "t.csv"
     path.write_text("id,alt\n")
-    source = open_source(path, Report())
+    source = open_source(path, Issues())
     assert source is not None
     assert (source.columns, len(source)) == (["id", "alt"], 0)

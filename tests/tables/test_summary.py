@@ -25,9 +25,9 @@ def test_counts_are_per_visit(visits: pd.DataFrame, schema: dict[str, Any]) -> N
     for line in (
         "- 3 subjects, 3 visit slots (visit); 6 visits took place",
         "- 5 labels (83.3% of the visits) of 3 classes",
-        "| 0     | 3        | 3        | 2 (66.7%)  | 1 (33.3%) | 0 (0.0%)   |",
+        "| 0     | 3        | 3       | 2 (66.7%)  | 1 (33.3%) | 0 (0.0%)   |",
         "| scan    | left, right | 7 to 9 |       | every visit | 33.3%   |",
-        "- 2 per visit at which anything of 'blood' is acquired",
+        "- 2 per visit with any acquisition from group 'blood'",
         "- a note",
     ):
         assert line in card
@@ -38,15 +38,15 @@ def test_parts_groups_and_prices_are_shown(visits: pd.DataFrame, schema: dict[st
     schema |= {"split": "part", "group": "home", "currency": "$"}
     schema["features"]["alt"]["cost"] = 12345.5
     card = CohortSummary.of(read_cohort(table, schema)).to_markdown()
-    assert "- assigned parts: test 1, train 2" in card
-    assert "- 2 groups that are not split apart" in card
+    assert "- assigned split: test 1, train 2" in card
+    assert "- 2 groups, each kept in one split" in card
     assert "$12,345.5" in card
 
 
 def test_many_classes_and_slots_fit() -> None:
     summary = CohortSummary.of(load("synthetic", n_subjects=50))
     assert (
-        "| time point | subjects | labelled | classes seen | most frequent" in summary.to_markdown()
+        "| time point | subjects | labeled | classes seen | most frequent" in summary.to_markdown()
     )
     figure = cohort_figure(summary)
     assert len(figure.axes) == 4

@@ -110,8 +110,8 @@ def test_rows_that_share_a_slot_are_noted() -> None:
     reading = read_table(table, schema)
     np.testing.assert_array_equal(reading.cohort.values[..., 0], [[20, np.nan], [30, 40]])
     assert reading.notes == (
-        "1 row(s) share a slot with a later one; the last value of each feature and the last "
-        "label count.",
+        "1 row(s) share a slot with a later row of the subject; the last value of each "
+        "feature and the last label count.",
     )
     assert read_table(table[1:], schema).notes == ()
 
@@ -185,7 +185,7 @@ def test_what_cannot_be_acquired_stays_hidden(visits: pd.DataFrame, schema: dict
     schema["features"]["alt"]["at"] = "first"
     reading = read_table(visits.assign(extra=1), schema)
     assert reading.cohort.recorded[0, :, 0].tolist() == [True, False, False]
-    assert any("2 records of 'alt' lie at visits where" in note for note in reading.notes)
+    assert any("2 records of 'alt' are at visits at which" in note for note in reading.notes)
     assert "Columns not in the schema are ignored: extra." in reading.notes
 
 

@@ -200,9 +200,9 @@ def say_what_was_read(source: DataSource, seed: int = 0) -> None:
     """
     if is_folder(source.data):
         return
-    report = source.report(seed)
-    typer.echo(report.short(), err=True)
-    say_remarks(report.remarks, report.warnings)
+    summary = source.summary(seed)
+    typer.echo(summary.short(), err=True)
+    say_remarks(summary.remarks, summary.warnings)
 
 
 def say_remarks(notes: Sequence[str], warnings: Sequence[str] = ()) -> None:

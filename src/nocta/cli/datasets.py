@@ -14,14 +14,16 @@ if TYPE_CHECKING:
 
 _MARKDOWN_HEAD = """# Data sets
 
-Written from the cards themselves: `nocta datasets --markdown > docs/reference/datasets.md`.
-On the command line, `nocta datasets` lists them and `nocta datasets NAME` shows a card;
-`nocta datasets NAME --load` reads the files and reports what was found and what was dropped.
-In Python: `nocta.datasets.load(NAME)`, `load_with_report`, `card`, `names`.
+Generated from the cards: `nocta datasets --markdown > docs/reference/datasets.md`.
+On the command line, `nocta datasets` lists the data sets, `nocta datasets NAME` shows a card, and
+`nocta datasets NAME --load` reads the files and shows what was found and what was dropped.
+In Python: `nocta.datasets.load(NAME)`, `load_with_summary`, `card`, `names`.
 
-Files are looked for in the folder given (`--path`, `path=`), else in `$NOCTA_DATA/FOLDER` and
-`$NOCTA_DATA`, else in `data/FOLDER` and `data` where the command is run. How to get and place them,
-and how to give a loader its options: [Use a public data set](../how-to/public-data.md).
+Files are searched for in the given folder (`--path`, `path=`), or without one in
+`$NOCTA_DATA/FOLDER`, `$NOCTA_DATA`, `data/FOLDER` and `data` under the current folder. How to get
+the files, and how to set options: [Use a public data set](../how-to/public-data.md). To add a data
+set of your own, declare the entry point `nocta.datasets` in an installed package
+(`examples/extending/`).
 """
 
 
@@ -30,7 +32,7 @@ def datasets(
         str | None, typer.Argument(help="Show the card of this data set.", show_default=False)
     ] = None,
     load: Annotated[
-        bool, typer.Option("--load", help="Read the data set and report what was found.")
+        bool, typer.Option("--load", help="Read the data set and summarize what was found.")
     ] = False,
     path: Annotated[
         Path | None,
@@ -50,7 +52,7 @@ def datasets(
         bool, typer.Option("--markdown", help="Print the cards as Markdown.")
     ] = False,
 ) -> None:  # fmt: skip
-    """List the built-in data sets, show the card of one, or read it and report."""
+    """List the data sets, show the card of one, or load it and summarize what was read."""
     from nocta import datasets as registry
     from nocta.core.errors import ConfigError
 
@@ -61,10 +63,10 @@ def datasets(
     elif name is None:
         _print(_overview())
     elif load or path or option:
-        _, report = registry.load_with_report(
+        _, summary = registry.load_with_summary(
             name, path=path, progress=True, **parse_data_options(name, option)
         )
-        typer.echo(str(report))
+        typer.echo(str(summary))
     else:
         _print(registry.card(name))
 
@@ -78,20 +80,25 @@ def to_markdown(names: list[str]) -> str:
 
 
 def _overview() -> Table:
-    """Two lines for every data set, so that the table fits a terminal of 80 columns."""
+    """Two lines per data set, so that the table fits 80 columns."""
     from rich.table import Table
 
     from nocta import datasets as registry
+    from nocta.core.errors import ConfigError
 
     table = Table(box=None, pad_edge=False, caption_justify="left", padding=(0, 2, 0, 0))
-    for column in ("name\n", "size\nlabels", "licence\nfiles"):
+    for column in ("name\n", "size\nlabels", "license\nfiles"):
         table.add_column(column, no_wrap=column == "name\n", overflow="fold")
     for name in registry.names():
-        card = registry.card(name)
-        # Line by line: a first cell that has to be wrapped does not push the second aside.
-        table.add_row(name, card.size, card.licence)
+        try:
+            card = registry.card(name)
+        except ConfigError as error:  # another package is broken; the others are still listed
+            table.add_row(name, str(error))
+            continue
+        # Two rows: a first line that wraps does not misalign the second.
+        table.add_row(name, card.size, card.license)
         table.add_row("", card.labels, card.access_here)
-    table.caption = "`nocta datasets NAME` shows a card: origin, costs, label rule, known traps."
+    table.caption = "`nocta datasets NAME` shows a card: origin, costs, label rule, known pitfalls."
     return table
 
 

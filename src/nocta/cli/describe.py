@@ -43,9 +43,9 @@ def describe(
     source = data_source(data, schema, path, data_option)
     keep_inputs((out, figure), data, source.schema)
     refuse_folders((out, figure))
-    report = source.report(0)
-    say_remarks((), report.warnings)
-    summary = CohortSummary.of(source.load(0), (*report.warnings, *report.remarks))
+    read = source.summary(0)
+    say_remarks((), read.warnings)
+    summary = CohortSummary.of(source.load(0), (*read.warnings, *read.remarks))
     card = summary.to_markdown()
     typer.echo(card, nl=False)
     if out is not None:

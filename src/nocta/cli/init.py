@@ -23,20 +23,20 @@ def init(
     costs: Annotated[
         Path | None,
         typer.Option(
-            help="Price list: a CSV with columns feature, cost and perhaps group.",
+            help="Price list: a CSV with columns feature, cost and optionally group.",
             show_default=False,
         ),
     ] = None,
     out: Annotated[
         Path | None,
-        typer.Option(help="Where to write it; schema.toml beside DATA by default."),
+        typer.Option(help="Where to write the schema; schema.toml beside DATA by default."),
     ] = None,
-    force: Annotated[bool, typer.Option("--force", help="Replace a file that is there.")] = False,
+    force: Annotated[bool, typer.Option("--force", help="Replace an existing file.")] = False,
 ) -> None:
     """Draft schema.toml from a long table.
 
-    Guesses subject, visit or time, label, free context and features, and says what it is
-    unsure of. Fill in the costs, then `nocta describe DATA` shows the cohort.
+    Guesses subject, visit or time, label, free context and features, and lists what to check.
+    Fill in the costs, then run `nocta describe DATA`.
     """
     from nocta.core.errors import ConfigError, DataFileMissing
     from nocta.tables.draft.draft import draft_schema
@@ -44,8 +44,8 @@ def init(
     for path in (data, costs):
         if path is not None and path.is_dir():
             raise ConfigError(
-                f"'{path}' is a folder; give one of its files. The schema fits all, once it "
-                f"lists every class."
+                f"'{path}' is a folder; give one of its files. The schema works for all of them "
+                f"once it lists every class."
             )
         if path is not None and not path.is_file():
             raise DataFileMissing(f"There is no file '{path}'.")
@@ -54,7 +54,7 @@ def init(
     refuse_folders((target,))
     if target.exists() and not force:
         raise ConfigError(
-            f"'{target}' is there already. Add --force to replace it, or --out to write elsewhere."
+            f"'{target}' already exists. Add --force to replace it, or --out to write elsewhere."
         )
     draft = draft_schema(data, costs)
     target.parent.mkdir(parents=True, exist_ok=True)
@@ -65,9 +65,9 @@ def init(
         for doubt in draft.unsure:
             typer.echo(f"  - {doubt}")
     if draft.readable:
-        typer.echo(f"As it stands it reads: {draft.check}")
+        typer.echo(f"The table can be read with this draft: {draft.check}")
     else:
-        typer.echo(f"As it stands it does not read yet. {draft.check}")
+        typer.echo(f"The table cannot be read with this draft yet. {draft.check}")
     typer.echo(f"Next: `nocta describe {shlex.quote(str(data))}`.")
 
 

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from nocta.core.errors import CostError, DataError, did_you_mean
+from nocta.core.errors import DataError, Problem, did_you_mean, problems_error
 
 
 @dataclass(frozen=True)
@@ -71,53 +71,60 @@ class Catalog:
     currency: str = ""
 
     def __post_init__(self) -> None:
-        costs, others = self._cost_problems(), self._other_problems()
-        if costs or others:
-            raise (DataError if others else CostError)("\n".join([*others, *costs]))
+        problems = self._problems()
+        if problems:
+            raise problems_error(problems)
 
-    def _cost_problems(self) -> list[str]:
-        """Everything wrong with costs and fees."""
-        found = []
-        for f in self.features:
-            costs = np.atleast_1d(np.asarray(f.cost, dtype=float))
-            if costs.size not in (1, self.n_times):
-                found.append(
-                    f"Feature '{f.name}' has {costs.size} costs for {self.n_times} visits; "
-                    "give one cost or one per visit."
-                )
-            if not np.isfinite(costs).all() or (costs < 0).any():
-                found.append(
-                    f"Feature '{f.name}' has cost {f.cost}; a cost is a number of at least 0."
-                )
-        fees = {f"group '{g}'": fee for g, fee in self.group_fees.items()}
-        for where, fee in {**fees, "visit": self.visit_fee}.items():
-            if not np.isfinite(fee) or fee < 0:
-                found.append(f"The {where} fee is {fee}; a fee is a number of at least 0.")
-        used = [f.group for f in self.features if f.group]
-        for g in self.group_fees:
-            if g not in used:
-                hint = did_you_mean(g, used)
-                found.append(f"Group '{g}' has a fee but no feature belongs to it.{hint}")
-        return found
-
-    def _other_problems(self) -> list[str]:
-        """Everything wrong with features, columns and visits."""
+    def _problems(self) -> list[Problem]:
         names = [f.name for f in self.features]
         columns = [c for f in self.features for c in f.columns]
-        found = [] if names else ["The catalog has no feature; add at least one."]
-        found += [f"Feature '{n}' is listed twice." for n in _repeated(names)]
+        found = []
+        if not names:
+            found.append(Problem("The catalog has no feature; add at least one."))
+        found += [Problem(f"Feature '{n}' is listed twice.") for n in _repeated(names)]
         found += [
-            f"Column '{c}' belongs to two features; give it to one." for c in _repeated(columns)
+            Problem(f"Column '{c}' belongs to two features; give it to one.")
+            for c in _repeated(columns)
         ]
         for f in self.features:
-            outside = [t for t in f.at or () if not 0 <= t < self.n_times]
-            if outside:
-                found.append(
-                    f"Feature '{f.name}' is open at visit {outside[0]}, but visits run from 0 to "
-                    f"{self.n_times - 1}."
-                )
-            if not f.columns:
-                found.append(f"Feature '{f.name}' has no column.")
+            found += self._feature_problems(f)
+        return found + self._fee_problems()
+
+    def _fee_problems(self) -> list[Problem]:
+        fees = {f"group '{g}'": fee for g, fee in self.group_fees.items()}
+        found = [
+            Problem(f"The {where} fee is {fee}; a fee is a number of at least 0.", kind="cost")
+            for where, fee in {**fees, "visit": self.visit_fee}.items()
+            if not np.isfinite(fee) or fee < 0
+        ]
+        used = {f.group for f in self.features if f.group}
+        for g in self.group_fees:
+            if g not in used:
+                what = f"Group '{g}' has a fee but no feature belongs to it."
+                found.append(Problem(what + did_you_mean(g, used), kind="cost"))
+        return found
+
+    def _feature_problems(self, f: Feature) -> list[Problem]:
+        found = []
+        costs = np.atleast_1d(np.asarray(f.cost, dtype=float))
+        if costs.size not in (1, self.n_times):
+            what = (
+                f"Feature '{f.name}' has {costs.size} costs for {self.n_times} visits; "
+                "give one cost or one per visit."
+            )
+            found.append(Problem(what, kind="cost"))
+        if not np.isfinite(costs).all() or (costs < 0).any():
+            what = f"Feature '{f.name}' has cost {f.cost}; a cost is a number of at least 0."
+            found.append(Problem(what, kind="cost"))
+        outside = [t for t in f.at or () if not 0 <= t < self.n_times]
+        if outside:
+            what = (
+                f"Feature '{f.name}' is open at visit {outside[0]}, but visits run from 0 to "
+                f"{self.n_times - 1}."
+            )
+            found.append(Problem(what))
+        if not f.columns:
+            found.append(Problem(f"Feature '{f.name}' has no column."))
         return found
 
     # -- sizes and names ---------------------------------------------------------

@@ -18,18 +18,38 @@ NoctaError
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import cache
-from typing import Any, Self
+from typing import Any, Literal, Self
 
 
 class NoctaError(Exception):
     """Base of all errors that `nocta` raises on purpose."""
 
 
+Kind = Literal["data", "cost", "time"]
+
+
+@dataclass(frozen=True)
+class Problem:
+    """One thing that is wrong: what was found, where, what to do, and what it is about."""
+
+    what: str
+    where: str = ""
+    remedy: str = ""
+    kind: Kind = "data"
+
+    def __str__(self) -> str:
+        place = f"{self.where}: " if self.where else ""
+        return f"{place}{self.what} {self.remedy}".rstrip()
+
+
 class DataError(NoctaError, ValueError):
     """The data cannot be used as it is; the message lists every problem found."""
+
+    problems: tuple[Problem, ...] = ()
 
 
 class CostError(DataError):
@@ -92,6 +112,16 @@ def _also_sklearns() -> type[Any]:
 
 class MissingExtraError(NoctaError, ImportError):
     """An optional dependency is not installed."""
+
+
+def problems_error(problems: Sequence[Problem], message: str = "") -> DataError:
+    """The error for these problems: a `CostError` or `TimeError` if all are of that kind."""
+    kinds = {problem.kind for problem in problems}
+    by_kind = {"cost": CostError, "time": TimeError}
+    found = by_kind.get(kinds.pop(), DataError) if len(kinds) == 1 else DataError
+    error = found(message or "\n".join(map(str, problems)))
+    error.problems = tuple(problems)
+    return error
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:

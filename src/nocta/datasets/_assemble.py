@@ -1,4 +1,4 @@
-"""From rows (one per subject and slot) to the arrays of a cohort."""
+"""Turns rows (one per subject and slot) into a cohort."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 from nocta.core.catalog import Catalog
 from nocta.core.cohort import Cohort
 from nocta.core.errors import DataError
-from nocta.datasets._report import LoadLog, shown_sources
+from nocta.datasets._load_log import LoadLog, shown_sources
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -26,25 +26,22 @@ def to_cohort(
     slot_times: tuple[float, ...] | None = None,
     time_unit: str = "visit",
 ) -> Cohort:
-    """Lay rows out on the grid.
+    """Place rows on the visit slots.
 
     Args:
         rows: `subject`, `slot`, `label` (-1 for none) and the catalog's columns, one row per
-            visit that took place; no (subject, slot) twice.
-        people: One row per subject, the index holding the identifiers in the order of the
-            cohort; has the context columns, and `group` and `part` where the data set has them.
+            visit that took place; each (subject, slot) at most once.
+        people: One row per subject, in the order of the cohort, indexed by identifier; has the
+            context columns, and `group` and `split` if the data set has them.
         catalog: What can be acquired.
-        log: Tells why, where nobody is left.
-        name: Name of the cohort.
-        classes: Class names in order.
-        slot_times: Real time of every slot.
-        time_unit: Unit of `slot_times`.
+        log: Explains an empty cohort.
+        name, classes, slot_times, time_unit: See `Cohort`.
 
     Raises:
-        DataError: Nobody is left.
+        DataError: No subject is left.
     """
     if not len(people):
-        raise _nobody_left(name, log)
+        raise _no_subjects(name, log)
     n, shape = len(people), (len(people), catalog.n_times)
     at = people.index.get_indexer(rows["subject"]), rows["slot"].to_numpy(np.int64)
     values = np.full((*shape, len(catalog.columns)), np.nan, dtype=np.float32)
@@ -66,13 +63,13 @@ def to_cohort(
         name=name,
         slot_times=slot_times,
         time_unit=time_unit,
-        fixed_split=people["part"].to_numpy() if "part" in people else None,
+        fixed_split=people["split"].to_numpy() if "split" in people else None,
     )
 
 
-def _nobody_left(name: str, log: LoadLog) -> DataError:
-    dropped = "; ".join(map(str, log.drops)) or "nothing, there was nobody in the files"
+def _no_subjects(name: str, log: LoadLog) -> DataError:
+    dropped = "; ".join(map(str, log.drops)) or "nothing; the files have no subjects"
     return DataError(
-        f"Nobody is left of '{name}', read from {', '.join(shown_sources(log.sources))}. "
-        f"Left out: {dropped}. `nocta datasets {name}` says which files and options it takes."
+        f"'{name}' has no subjects left, read from {', '.join(shown_sources(log.sources))}. "
+        f"Left out: {dropped}. `nocta datasets {name}` lists its files and options."
     )

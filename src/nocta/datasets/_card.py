@@ -1,12 +1,12 @@
-"""The data card: where a data set comes from, what it holds, what it costs, where it misleads.
+"""The data card: origin, content, costs and known pitfalls of a data set.
 
-A card is plain data in the file of its data set. The table of measurements is the same one the
-loader makes its catalog from, so a card cannot disagree with the prices a policy pays.
+A card is plain data in the file of its data set. The loader builds its catalog from the card's
+measurements, so that card and catalog always agree.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from importlib.util import find_spec
 from typing import TYPE_CHECKING
@@ -18,17 +18,19 @@ if TYPE_CHECKING:
     from rich.console import Group
     from rich.table import Table
 
-_GIVING = "(--data-option NAME=VALUE in every command, NAME=VALUE in Python)"
+    from nocta.exact.task import FiniteTask
+
+_GIVING = "(in every command: --data-option NAME=VALUE; in Python: NAME=VALUE)"
 
 
 @dataclass(frozen=True)
 class Measurement:
-    """One feature of a data set: what it is, its unit, its price.
+    """One feature of a data set: what it is, its unit, its cost.
 
     Args:
-        name: Name of the feature in plans and reports.
-        about: What is measured, in a few words.
-        cost: Price of one acquisition.
+        name: Name of the feature in plans and results.
+        about: What it is, in a few words.
+        cost: Cost of one acquisition.
         unit: Unit of the value; empty for scores and codes.
         group: Features of one group come from one draw, scan or form.
         columns: Table columns it reveals; the name itself by default.
@@ -55,7 +57,7 @@ def make_catalog(
     group_fees: Mapping[str, float] | None = None,
     currency: str = "",
 ) -> Catalog:
-    """The price list of a table of measurements."""
+    """The catalog of these measurements."""
     return Catalog(
         features=tuple(m.feature() for m in measurements),
         n_times=n_times,
@@ -67,72 +69,74 @@ def make_catalog(
 
 @dataclass(frozen=True)
 class Card:
-    """What a reader needs to know before using a data set.
+    """What a reader needs to know before using a data set. Empty entries are not shown.
 
     Args:
-        name: Name under which it is loaded.
+        name: Name to load it by.
         title: One line.
-        origin: Who collected what, when, from whom.
-        size: Subjects and visits, in a few words.
+        size: Number of subjects and visits, in a few words.
         labels: The classes, in a few words.
-        label_rule: How a label comes about, exactly.
-        slots: What the visit slots are in real time.
-        licence: Licence of the data (not of this package), in a few words.
+        measurements: What can be acquired, with costs.
+        origin: Who collected what, when, from whom.
+        label_rule: How the label is defined, exactly.
+        slots: The visit slots in real time.
+        license: License of the data (not of this package), in a few words.
+        terms: More about the license.
         access: How to get the files, in a few words.
         get: How to get the files, step by step.
         url: Home page.
-        terms: More about the licence.
-        files: What has to lie in the folder, one line each; empty when nothing has to.
-        package: Python package that brings the data; empty where none does.
-        folder: Name of that folder under `data/`; the data set's name by default.
+        files: The files a user needs, one line each; empty if none.
+        package: Python package that contains the data, if any.
+        folder: Folder under `data/` with the files; the data set's name by default.
         citations: What to cite.
-        measurements: What can be acquired, with prices.
         context: Free columns, with an explanation each.
-        cost_source: Where the prices come from.
-        currency: Unit of the prices.
+        cost_source: Where the costs come from.
+        currency: Unit of the costs.
         group_fees: Fees shared by a group.
-        fractions: Train, validation and test part by default.
-        split_column: What its own split is called, for `--split-column`; its cohort then has
-            `fixed_split`. Empty where it has none.
-        traps: What has misled people before.
+        fractions: Sizes of the train, validation and test split by default.
+        split_column: Name of the data set's own split, for `--split-column`; empty if it has
+            none. The cohort then has `fixed_split`.
+        traps: Known pitfalls.
         options: Loader options, with an explanation each.
+        headline: Metric that results are ranked and drawn by: `ap`, `roc_auc` or `accuracy`.
+        published: Key of the table with the paper's results on this data set; empty if none.
+        finite_task: Makes the finite task the subjects are drawn from, if there is one. The exact
+            optimum and the Bayes predictor are then known.
     """
 
     name: str
     title: str
-    origin: str
     size: str
     labels: str
-    label_rule: str
-    slots: str
-    licence: str
-    access: str
-    get: str
-    url: str
-    citations: tuple[str, ...]
     measurements: tuple[Measurement, ...]
-    cost_source: str
-    traps: tuple[str, ...]
+    origin: str = ""
+    label_rule: str = ""
+    slots: str = ""
+    license: str = ""
     terms: str = ""
+    access: str = ""
+    get: str = ""
+    url: str = ""
     files: tuple[str, ...] = ()
     package: str = ""
     folder: str = ""
+    citations: tuple[str, ...] = ()
     context: Mapping[str, str] = field(default_factory=dict)
+    cost_source: str = ""
     currency: str = ""
     group_fees: Mapping[str, float] = field(default_factory=dict)
     fractions: tuple[float, ...] = (0.70, 0.15, 0.15)
     split_column: str = ""
+    traps: tuple[str, ...] = ()
     options: Mapping[str, str] = field(default_factory=dict)
+    headline: str = "ap"
+    published: str = ""
+    finite_task: Callable[..., FiniteTask] | None = None
 
     @property
     def home(self) -> str:
-        """Name of the folder its files are looked for in."""
+        """Name of the folder with its files."""
         return self.folder or self.name
-
-    @property
-    def split(self) -> str:
-        """The default parts, for reading: `70 / 15 / 15 %`."""
-        return " / ".join(f"{100 * f:g}" for f in self.fractions) + " %"
 
     @property
     def access_here(self) -> str:
@@ -146,6 +150,10 @@ class Card:
 
     def facts(self) -> list[tuple[str, str]]:
         """The card's short entries, in reading order."""
+        home, own = self.home, self.split_column
+        split = " / ".join(f"{100 * f:g}" for f in self.fractions)
+        place = f"in data/{home}/ or $NOCTA_DATA/{home}/, or in the folder given with --path"
+        options = [f"{name}: {about}" for name, about in self.options.items()]
         fees = ", ".join(f"{g} {self.price(fee)}" for g, fee in self.group_fees.items())
         entries = [
             ("Origin", self.origin),
@@ -153,34 +161,22 @@ class Card:
             ("Visits", self.slots),
             ("Labels", self.labels),
             ("Label rule", self.label_rule),
-            ("Licence", f"{self.licence}. {self.terms}".strip()),
+            ("License", ". ".join(filter(None, (self.license, self.terms)))),
             ("Get it", self.get),
-            ("Files", "\n".join((*self.files, *self._place()))),
+            ("Files", "\n".join((*self.files, place)) if self.files else ""),
             ("Home page", self.url),
             ("Cite", "\n".join(self.citations)),
             ("Free context", "\n".join(f"{k}: {v}" for k, v in self.context.items())),
-            ("Prices", self.cost_source),
+            ("Costs", self.cost_source),
             ("Fees per visit", fees),
-            ("Default split", f"{self.split} (train / validation / test, by patient)"),
-            ("Own split", self._own_split()),
-            ("Options", "\n".join(self._options())),
+            ("Default split", f"{split} % (train / validation / test, by patient)"),
+            ("Own split", f"by {own} (--split-column {own})" if own else ""),
+            ("Options", "\n".join((*options, _GIVING)) if options else ""),
         ]
         return [(k, v) for k, v in entries if v]
 
-    def _own_split(self) -> str:
-        name = self.split_column
-        return f"by {name} (--split-column {name})" if name else ""
-
-    def _options(self) -> list[str]:
-        lines = [f"{name}: {about}" for name, about in self.options.items()]
-        return [*lines, _GIVING] if lines else []
-
-    def _place(self) -> tuple[str, ...]:
-        where = f"in data/{self.home}/ or $NOCTA_DATA/{self.home}/, or wherever --path says"
-        return (where,) if self.files else ()
-
     def measurement_rows(self) -> list[tuple[str, str, str, str, str]]:
-        """Name, meaning, unit, price and group of every feature."""
+        """Name, meaning, unit, cost and group of every feature."""
         return [
             (m.name, m.about, m.unit, self.price(m.cost), m.group or "") for m in self.measurements
         ]
@@ -205,7 +201,7 @@ class Card:
             facts,
             "",
             self._measurement_table(),
-            Text("\nKnown traps", style="bold"),
+            Text("\nKnown pitfalls", style="bold"),
             Padding(traps, (0, 0, 0, 2)),
         )
 
@@ -230,7 +226,7 @@ class Card:
             f"| `{name}` | {_cell(about)} | {unit} | {cost} | {group} |"
             for name, about, unit, cost, group in self.measurement_rows()
         ]
-        lines += ["", "Known traps:", ""]
+        lines += ["", "Known pitfalls:", ""]
         lines += [f"- {trap}" for trap in self.traps]
         return "\n".join(lines) + "\n"
 

@@ -1,18 +1,21 @@
-"""Finding downloaded files, and saying kindly where to get them when they are not there."""
+"""Finds downloaded files, and explains where to get them if they are missing."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from nocta.core.errors import DataError, DataFileMissing
 from nocta.datasets._card import Card
-from nocta.datasets._report import LoadLog
+from nocta.datasets._load_log import LoadLog
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 T = TypeVar("T")
 DATA_VARIABLE = "NOCTA_DATA"
@@ -21,7 +24,7 @@ _ARCHIVES = ("*.zip", "*.tar.gz", "*.tgz")
 
 
 def places(card: Card, path: str | Path | None) -> list[Path]:
-    """Where files are looked for: the path given, else `$NOCTA_DATA`, then `data/`."""
+    """The folders to search: the given path, else `$NOCTA_DATA`, then `data/`."""
     if path is not None:
         return [Path(path).expanduser()]
     roots = [Path(DATA_FOLDER)]
@@ -31,12 +34,12 @@ def places(card: Card, path: str | Path | None) -> list[Path]:
 
 
 def locate(card: Card, path: str | Path | None, find: Callable[[Path], T | None]) -> T:
-    """What `find` makes of the first place that has the files.
+    """What `find` returns for the first folder that has the files.
 
     Args:
-        card: Explains how to get the files when there are none.
+        card: Explains how to get the files.
         path: The user's path, if any; then nothing else is searched.
-        find: Given an existing folder or file, what is needed from it, or `None`.
+        find: Takes an existing folder or file; returns what is needed from it, or `None`.
     """
     looked = places(card, path)
     for place in looked:
@@ -47,35 +50,25 @@ def locate(card: Card, path: str | Path | None, find: Callable[[Path], T | None]
 
 
 def missing(card: Card, looked: Sequence[Path], what: str = "") -> DataFileMissing:
-    """The error for files that are not there: what, where, how to get them, where to put them."""
+    """The error for missing files: which, where to get them, and where to put them."""
     absent = "" if any(p.exists() for p in looked) else " (no such file or folder)"
     needed = "\n".join(f"  - {line}" for line in card.files)
     packed = [a for p in looked if p.is_dir() for e in _ARCHIVES for a in sorted(p.glob(e))]
-    hint = f" There is an archive '{packed[0]}': unpack it first." if packed else ""
+    hint = f" Found the archive '{packed[0]}': unpack it first." if packed else ""
     return DataFileMissing(
         f"{what or f'The files of {card.name!r} were not found'}. "
         f"Looked in: {', '.join(str(p) for p in looked)}{absent}.{hint}\n"
         f"Needed:\n{needed}\n"
         f"How to get them: {card.get} ({card.url})\n"
-        f"Then put them into {DATA_FOLDER}/{card.home}/, or name their folder: --path FOLDER on "
-        f"the command line, path=FOLDER in Python, or the environment variable {DATA_VARIABLE}."
+        f"Then put them in {DATA_FOLDER}/{card.home}/, or give their folder: --path FOLDER on the "
+        f"command line, path=FOLDER in Python, or the environment variable {DATA_VARIABLE}."
     )
 
 
-def stacked(
-    paths: Sequence[Path], header: str, log: LoadLog, batch_size: int = 4000
+def _batches(
+    paths: Sequence[Path], header: str, log: LoadLog, batch_size: int
 ) -> Iterator[tuple[bytes, NDArray[np.int64]]]:
-    """The bodies of many small tables, stacked, so that each batch is parsed in one go.
-
-    Args:
-        paths: One file per subject, all with the same header line.
-        header: What that line must be.
-        log: Shows the progress.
-        batch_size: Files per batch; bounds the memory.
-
-    Yields:
-        The bytes of a batch without header lines, and the position in `paths` of each line.
-    """
+    """Concatenated bodies of a batch of files, and the position of each line's file."""
     bodies: list[bytes] = []
     for i, path in enumerate(log.track(paths, "files", len(paths))):
         bodies.append(_body(path, header))
@@ -85,8 +78,39 @@ def stacked(
             bodies = []
 
 
+def read_stacked(
+    paths: Sequence[Path],
+    header: str,
+    log: LoadLog,
+    parse: Callable[[bytes, NDArray[np.int64]], pd.DataFrame],
+    batch_size: int = 4000,
+) -> pd.DataFrame:
+    """Read many small tables, a batch at a time.
+
+    Args:
+        paths: One file per subject, all with the same header line.
+        header: The expected header line.
+        log: Shows the progress.
+        parse: Takes the bytes of a batch without header lines, and the position in `paths` of
+            each line.
+        batch_size: Files per batch; limits memory.
+
+    Raises:
+        DataError: A file has another header, or cannot be parsed.
+    """
+    import pandas as pd
+
+    try:
+        tables = [parse(*batch) for batch in _batches(paths, header, log, batch_size)]
+    except DataError:
+        raise
+    except ValueError as error:
+        raise DataError(f"A file under '{paths[0].parent}' is damaged: {error}") from error
+    return pd.concat(tables, ignore_index=True)
+
+
 def _body(path: Path, header: str) -> bytes:
-    """A table without its header line, every line ended."""
+    """A table without its header line; its last line ends with a newline."""
     first, _, body = path.read_bytes().replace(b"\r\n", b"\n").partition(b"\n")
     found = first.decode("utf-8-sig", errors="replace").strip()
     if not found:
@@ -94,6 +118,6 @@ def _body(path: Path, header: str) -> bytes:
     if found != header:
         raise DataError(
             f"'{path}' begins with '{found[:60]}'; expected the header '{header[:60]}'. "
-            f"Is it a file of this data set?"
+            f"Check that it belongs to this data set."
         )
     return body if body.endswith(b"\n") or not body else body + b"\n"

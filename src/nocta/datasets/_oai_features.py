@@ -9,13 +9,13 @@ from nocta.datasets._card import Measurement
 
 @dataclass(frozen=True)
 class Source:
-    """Where a column is found: names in lower case, `##` the visit code, `{s}` the side, r or l.
+    """A column in the files: lower case, `##` is the visit code, `{s}` the side, r or l.
 
     Args:
         column: Name of the column in the cohort.
         first: Name at the first visit.
-        later: Name at later visits; `None` for what is asked once and then carried on.
-        yearly: Added for every year since the first visit to what is carried on (age).
+        later: Name at later visits; `None` if asked once and then carried forward.
+        yearly: Added per year since the first visit to what is carried forward (age).
     """
 
     column: str
@@ -31,7 +31,7 @@ class Source:
 
 @dataclass(frozen=True)
 class Clinical:
-    """A clinical feature: its price and the columns it reveals."""
+    """A clinical feature: its cost and the columns it reveals."""
 
     measurement: Measurement
     sources: tuple[Source, ...]
@@ -68,7 +68,7 @@ CLINICAL = (
     _feature("income", "yearly income, bracket", 0.3, "v00income"),
     _feature("marital_status", "marital status", 0.3, "v00maritst"),
     _feature("employment", "current employment", 0.3, "v00cemploy"),
-    _feature("site", "clinical centre, A to E as 1 to 5", 0.3, "v00site"),
+    _feature("site", "clinical center, A to E as 1 to 5", 0.3, "v00site"),
     _feature("knee_side", "1 right, 2 left", 0.3, SIDE),
     _feature("injury", "knee injured: ever, then each year", 0.3, "p01inj{s}", "v##inj{s}12"),
     _feature("surgery", "knee operated: ever, then each year", 0.3, "p01ksurg{s}", "v##ksrg{s}12"),

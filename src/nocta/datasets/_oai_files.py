@@ -1,7 +1,7 @@
-"""The text files of the Osteoarthritis Initiative: names, codes and reading projects.
+"""Reads the text files of the Osteoarthritis Initiative: names, codes and reading projects.
 
-Names and columns vary in case between releases, codes come as `1: Yes` or as `1`, missing
-values as `.: Missing Form` or blank, and a knee may have been read in several projects.
+Names and columns vary in case between releases, codes are `1: Yes` or `1`, missing values are
+`.: Missing Form` or blank, and a knee may have been read in several projects.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nocta.core.errors import DataError
-from nocta.datasets._report import LoadLog
+from nocta.datasets._load_log import LoadLog
 
 if TYPE_CHECKING:
     import pandas as pd
 
-#: Visit code to months since enrolment.
+#: Visit code to months since enrollment.
 VISITS: Mapping[str, int] = {"00": 0, "01": 12, "03": 24, "05": 36, "06": 48, "08": 72, "10": 96}
-#: The project whose readings count; 42 continues 37 and is taken for it.
+#: The project whose readings are used; 42 continues 37 and is treated as 37.
 READ_PROJECT: Mapping[str, int] = {
     code: 15 if month <= 48 else 37 for code, month in VISITS.items()
 }
@@ -30,7 +30,7 @@ SIDES = {1: "r", 2: "l"}
 
 
 def find_files(place: Path) -> dict[str, Path] | None:
-    """Every text file at or below a folder by its name in lower case, the shallowest first."""
+    """Every text file under a folder by its name in lower case; the shallowest wins."""
     if not place.is_dir():
         return None
     found: dict[str, Path] = {}
@@ -41,7 +41,7 @@ def find_files(place: Path) -> dict[str, Path] | None:
 
 
 def to_code(column: pd.Series) -> pd.Series:
-    """Numbers from codes: `1: Yes` is 1, `.52` is 0.52; `.: Missing` and a bare `M` are missing."""
+    """Numbers from codes: `1: Yes` is 1, `.52` is 0.52; `.: Missing` and `M` are missing."""
     import pandas as pd
 
     text = column.astype(str).str.strip()
@@ -50,9 +50,9 @@ def to_code(column: pd.Series) -> pd.Series:
 
 
 def to_letter_code(column: pd.Series) -> pd.Series:
-    """Numbers from letters, `C` or `C: Pittsburgh` being 3; numbers stay as they are.
+    """Numbers from letters: `C` or `C: Pittsburgh` is 3; numbers stay as they are.
 
-    Only for columns that are coded so (the site): elsewhere a letter is a reason for missing.
+    Only for the site column: in other columns, a letter is the reason a value is missing.
     """
     letter = column.astype(str).str.extract(r"^\s*([A-Za-z])\s*(?::|$)", expand=False).str.upper()
     codes = letter.map({chr(ord("A") + i): float(i + 1) for i in range(26)})
@@ -60,13 +60,9 @@ def to_letter_code(column: pd.Series) -> pd.Series:
 
 
 def read(path: Path, wanted: Sequence[str], key: Sequence[str], log: LoadLog) -> pd.DataFrame:
-    """The wanted columns that the file has, as numbers, indexed by `key`.
+    """The wanted columns (in lower case) that the file has, as numbers, indexed by `key`.
 
-    Args:
-        path: A pipe-separated file (or comma-separated, after a spreadsheet).
-        wanted: Column names in lower case.
-        key: `("id",)`, or `("id", "side", "readprj")` for readings of X-rays.
-        log: Receives the file, and the rows without a key.
+    Columns are separated by pipes, or by commas if a spreadsheet program saved the file.
     """
     import pandas as pd
 
@@ -78,7 +74,7 @@ def read(path: Path, wanted: Sequence[str], key: Sequence[str], log: LoadLog) ->
     if absent:
         raise DataError(
             f"'{path}' has no column {absent[0].upper()}; its columns are "
-            f"{', '.join(names[:6])}, ... Is it a file of the Osteoarthritis Initiative?"
+            f"{', '.join(names[:6])}, ... Check that it is a file of the Osteoarthritis Initiative."
         )
     chosen = [names.index(c) for c in [*key, *wanted] if c in names]
     raw = pd.read_csv(
@@ -87,7 +83,7 @@ def read(path: Path, wanted: Sequence[str], key: Sequence[str], log: LoadLog) ->
     )  # fmt: skip
     raw.columns = [names[i] for i in sorted(chosen)]
     log.read(path)
-    # Few distinct texts stand for many cells: translate each once.
+    # There are few distinct texts: translate each once.
     cell, texts = pd.factorize(raw.to_numpy(dtype=object).ravel(), use_na_sentinel=False)
     codes = to_code(pd.Series(texts)).to_numpy(float)[cell].reshape(raw.shape)
     table = pd.DataFrame(codes, columns=raw.columns)
@@ -100,21 +96,16 @@ def read(path: Path, wanted: Sequence[str], key: Sequence[str], log: LoadLog) ->
 
 
 def by_patient(path: Path, wanted: Sequence[str], log: LoadLog) -> pd.DataFrame:
-    """A clinical file, one row per patient; of duplicates the first value of every column."""
+    """A clinical file, one row per patient; duplicates give the first value of every column."""
     table = read(path, wanted, ("id",), log)
     merged = table.groupby(level="id").first()
-    log.drop(len(table) - len(merged), "rows", f"merged into another of the patient ({path.name})")
+    log.drop(len(table) - len(merged), "rows", f"duplicates of a patient ({path.name})")
     return merged
 
 
 @dataclass(frozen=True)
 class Readings:
-    """A family of X-ray files and the columns wanted of them.
-
-    Args:
-        family: File name without the visit code.
-        columns: Column patterns in lower case; `##` stands for the visit code.
-    """
+    """A family of X-ray files and the columns to read; `##` stands for the visit code."""
 
     family: str
     columns: tuple[str, ...]
@@ -124,7 +115,7 @@ class Readings:
     ) -> pd.DataFrame:
         """Readings of one visit by (id, side), columns named by their pattern.
 
-        Of a knee read in projects 37 and 42 the reading of 37 counts, and 42 where it is blank.
+        If a knee was read in projects 37 and 42, 37 is used, and 42 for its blanks.
         """
         path = files[self.family + visit]
         names = {c.replace("##", visit): c for c in self.columns}
@@ -136,8 +127,8 @@ class Readings:
             found = sorted(table["readprj"].unique())
             choice = f"read_project={{'{visit}': {found[0]}}}"
             raise DataError(
-                f"'{path}' has no reading of project {project}, only of "
-                f"{', '.join(map(str, found))}. If that is what you want to use, say so: "
+                f"'{path}' has no readings of project {project}, only of "
+                f"{', '.join(map(str, found))}. To use those, give "
                 f'--data-option "{choice}" on the command line, {choice} in Python.'
             )
         log.drop((~chosen).sum(), "readings", f"of another project ({self.family})")
@@ -145,14 +136,12 @@ class Readings:
         log.drop((chosen & ~sided).sum(), "readings", f"side is neither 1 nor 2 ({self.family})")
         kept = table[chosen & sided]
         merged = kept.drop(columns="readprj").groupby(["id", "side"]).first()
-        log.drop(
-            len(kept) - len(merged), "readings", f"merged into another of the knee ({self.family})"
-        )
+        log.drop(len(kept) - len(merged), "readings", f"duplicates of a knee ({self.family})")
         return merged.rename(columns=names).reindex(columns=list(self.columns))
 
 
 def numbers(table: pd.DataFrame, name: str) -> NDArray[np.float64]:
-    """A column, or NaN where the files of this visit do not have it."""
+    """A column, or NaN if the files of this visit do not have it."""
     if name not in table.columns:
         return np.full(len(table), np.nan)
     return table[name].to_numpy(float)  # type: ignore[no-any-return]

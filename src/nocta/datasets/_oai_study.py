@@ -1,4 +1,4 @@
-"""From the OAI files to rows: one per knee and visit that took place."""
+"""Turns the OAI files into rows: one per knee and visit that took place."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nocta.core.errors import DataError
+from nocta.datasets._load_log import LoadLog
 from nocta.datasets._oai_features import SIDE, WIDTHS, Clinical
 from nocta.datasets._oai_files import SIDES, VISITS, Readings, by_patient, numbers
-from nocta.datasets._report import LoadLog
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -22,14 +22,7 @@ PAIN_FROM = 5
 
 
 class Study:
-    """The files of one download, read visit by visit.
-
-    Args:
-        files: Every file of the download by its name in lower case.
-        task: What the label is, `"womac"` or `"klg"`.
-        clinical: Clinical features to read.
-        log: Receives what was read and dropped.
-    """
+    """The files of one download (by name in lower case), read visit by visit."""
 
     def __init__(
         self, files: Mapping[str, Path], task: Task, clinical: Sequence[Clinical], log: LoadLog
@@ -42,7 +35,7 @@ class Study:
         self.roster = by_patient(files["enrollees"], self._names("00"), log)
 
     def _names(self, visit: str) -> list[str]:
-        """Clinical columns of a visit, the pain score included where it is the label."""
+        """Clinical columns of a visit, with the pain score if it is the label."""
         names = [s.name_at(visit, side) for s in self.sources for side in SIDES.values()]
         if self.task == "womac":
             names += [f"v{visit}womkp{side}" for side in SIDES.values()]
@@ -70,7 +63,7 @@ class Study:
         return pd.concat(frames, ignore_index=True)
 
     def _clinical(self, visit: str) -> pd.DataFrame:
-        """Everything asked at a visit, by patient; at the first one from three files."""
+        """The clinical columns of a visit, by patient; those of the first are in three files."""
         names = self._names(visit)
         table = by_patient(self.files[f"allclinical{visit}"], names, self.log)
         if visit == "00":
@@ -113,7 +106,7 @@ class Study:
     def _asked(
         self, visit: str, letter: str, side: int, table: pd.DataFrame, first: pd.DataFrame
     ) -> tuple[dict[str, NDArray[np.float64]], dict[str, NDArray[np.float64]]]:
-        """Columns asked at this visit, and columns carried on from the first."""
+        """Columns asked at this visit, and columns carried forward from the first."""
         asked, carried = {}, {}
         for source in self.sources:
             if source.first == SIDE:

@@ -1,4 +1,4 @@
-"""The raw records of PhysioNet 2012: thousands of small files onto six slots of eight hours."""
+"""Reads the raw records of PhysioNet 2012: thousands of small files, six slots of eight hours."""
 
 from __future__ import annotations
 
@@ -11,23 +11,23 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nocta.core.errors import DataError
-from nocta.datasets._files import stacked
-from nocta.datasets._report import LoadLog
+from nocta.datasets._files import read_stacked
+from nocta.datasets._load_log import LoadLog
 from nocta.tables.problems import enumerate_some
 
 if TYPE_CHECKING:
     import pandas as pd
 
-#: Every set of the challenge has as many.
+#: Number of stays of every set of the challenge.
 STAYS_PER_SET = 4000
 N_TIMES = 6
 SLOT_HOURS = 8
 HEADER = "Time,Parameter,Value"
 VENTILATION, RECORD = "MechVent", "RecordID"
-# What a slot keeps of its readings; everything else keeps the median.
+# A slot keeps the sum or the last of these; for all others, the median.
 SUMMED, LAST = ("Urine",), ("GCS",)
-# Readings outside are artefacts (a cuff at 0, a pH of 735) and count as not measured. What has
-# no range of its own may be anything but negative: -1 stands for unknown.
+# Readings outside these ranges are artifacts (a cuff pressure of 0, a pH of 735) and treated as
+# missing. All others must not be negative: -1 means unknown.
 NOT_NEGATIVE = (0.0, np.inf)
 PLAUSIBLE: Mapping[str, tuple[float, float]] = {
     "Gender": (0, 1),
@@ -59,42 +59,34 @@ PLAUSIBLE: Mapping[str, tuple[float, float]] = {
 
 
 def record_files(folder: Path, name: str) -> list[Path]:
-    """The records of a set, one file per stay; what is not named by a number is none."""
+    """The records of a set, one file per stay, named by its number."""
     return sorted(p for p in (folder / f"set-{name}").glob("*.txt") if p.stem.isdecimal())
 
 
 def read_set(
-    folder: Path, name: str, measurements: list[str], context: list[str], log: LoadLog
+    folder: Path,
+    name: str,
+    measurements: list[str],
+    context: list[str],
+    log: LoadLog,
+    stays_per_set: int = STAYS_PER_SET,
 ) -> pd.DataFrame:
-    """One set of records as one row per stay and slot.
+    """One set of records (`"a"`, ...) as one row per stay and slot.
 
-    Args:
-        folder: Holds `set-a/` and `Outcomes-a.txt`.
-        name: Which set, `"a"`.
-        measurements: Parameters to summarise per slot.
-        context: Parameters charted once, on admission.
-        log: Receives what was read and dropped.
-
-    Returns:
-        `subject`, `set`, `visit`, context, measurements, `label_vent`, `label`.
+    Measurements are summarized per slot; context was charted once, on admission. Columns of the
+    result: `subject`, `set`, `visit`, context, measurements, `label_vent`, `label`.
     """
-    import pandas as pd
-
     outcome_file = folder / f"Outcomes-{name}.txt"
     paths = record_files(folder, name)
     parameters = [*context, *measurements, VENTILATION]
     log.read(folder / f"set-{name}")
     died = _read_outcomes(outcome_file)
     ids = np.array([int(p.stem) for p in paths])
-    _warn_incomplete(outcome_file.name, name, ids, died, log)
-    try:
-        batches = stacked(paths, HEADER, log)
-        records = pd.concat([_tidy(body, ids[at], parameters, log) for body, at in batches])
-    except ValueError as error:
-        if isinstance(error, DataError):
-            raise
-        raise DataError(f"A record of '{folder / f'set-{name}'}' is damaged: {error}") from error
-    rows = _summarise(records, ids, measurements, context)
+    _warn_incomplete(outcome_file.name, name, ids, died, log, stays_per_set)
+    records = read_stacked(
+        paths, HEADER, log, lambda body, at: _tidy(body, ids[at], parameters, log)
+    )
+    rows = _summarize(records, ids, measurements, context)
     rows.insert(1, "set", name)
     rows["label"] = rows["subject"].map(died)
     unknown = rows["label"].isna()
@@ -115,31 +107,36 @@ def _read_outcomes(file: Path) -> pd.Series:
         if column not in outcomes.columns:
             raise DataError(
                 f"'{file}' has no column {column}; it has {', '.join(outcomes.columns[:6])}. "
-                f"Is it a file of this data set?"
+                f"Check that it belongs to this data set."
             )
     return outcomes.drop_duplicates("RecordID").set_index("RecordID")["In-hospital_death"]
 
 
 def _warn_incomplete(
-    outcomes: str, name: str, ids: NDArray[np.int64], died: pd.Series, log: LoadLog
+    outcomes: str,
+    name: str,
+    ids: NDArray[np.int64],
+    died: pd.Series,
+    log: LoadLog,
+    stays_per_set: int,
 ) -> None:
-    """Warn where outcomes and records do not belong together, or are not the whole set."""
+    """Warn if outcomes and records do not match, or are not the whole set."""
     named = died.index.to_numpy()
     absent = named[~np.isin(named, ids)]
-    found = f"{outcomes} names {len(named):,} stays, {len(ids):,} record files are here"
+    found = f"{outcomes} lists {len(named):,} stays; found {len(ids):,} record files"
     if absent.size:
-        found += f"; {absent.size:,} named stays have none: {enumerate_some(map(str, absent))}"
-    if min(len(named), len(ids)) < STAYS_PER_SET:
-        found += f"; the whole set has {STAYS_PER_SET:,}"
+        found += f"; {absent.size:,} listed stays have none: {enumerate_some(map(str, absent))}"
+    if min(len(named), len(ids)) < stays_per_set:
+        found += f"; the whole set has {stays_per_set:,}"
     elif not absent.size:
         return
-    log.warn(f"{found}. Download and unpack set-{name} again if you want all of it.")
+    log.warn(f"{found}. To use all of it, download and unpack set-{name} again.")
 
 
 def _tidy(
     body: bytes, subject: NDArray[np.int64], parameters: list[str], log: LoadLog
 ) -> pd.DataFrame:
-    """Readings of the first 48 hours with their slot, artefacts removed."""
+    """Readings of the first 48 hours with their slot, without artifacts."""
     import pandas as pd
 
     records = pd.read_csv(
@@ -149,7 +146,7 @@ def _tidy(
         skip_blank_lines=False,
     )
     records["subject"] = subject
-    # A few thousand distinct clock times stand for millions of rows.
+    # Millions of rows have a few thousand distinct clock times.
     clock = records["Time"].cat.categories
     minutes = np.array([60 * int(t[:-3]) + int(t[-2:]) for t in clock])
     records["visit"] = minutes[records["Time"].cat.codes] // (60 * SLOT_HOURS)
@@ -159,22 +156,22 @@ def _tidy(
     parameter = records["Parameter"].cat.set_categories(parameters)
     bounds = np.array([PLAUSIBLE.get(p, NOT_NEGATIVE) for p in parameters])
     low, high = bounds[parameter.cat.codes].T
-    artefact = ~records["Value"].between(low, high) & ~late & parameter.notna()
-    log.drop(artefact.sum(), "readings", "implausible (-1, a pressure of 0, ...) or empty")
+    artifact = ~records["Value"].between(low, high) & ~late & parameter.notna()
+    log.drop(artifact.sum(), "readings", "implausible (-1, a pressure of 0, ...) or empty")
     records["Parameter"] = parameter
-    return records[~late & ~artefact & parameter.notna()].drop(columns="Time")
+    return records[~late & ~artifact & parameter.notna()].drop(columns="Time")
 
 
 def _count_unused(records: pd.DataFrame, parameters: list[str], log: LoadLog) -> None:
-    """Report the readings of parameters that are not read (Cholesterol, TroponinI)."""
+    """Count the readings of parameters that are not used (Cholesterol, TroponinI)."""
     for name, count in records["Parameter"].value_counts().items():
         if name not in (RECORD, *parameters):
             log.drop(count, "readings", f"of {name}, a parameter that is not used")
     nameless = records["Parameter"].isna() & records["Time"].notna()
-    log.drop(nameless.sum(), "readings", "without the name of a parameter")
+    log.drop(nameless.sum(), "readings", "without a parameter name")
 
 
-def _summarise(
+def _summarize(
     records: pd.DataFrame, ids: NDArray[np.int64], measurements: list[str], context: list[str]
 ) -> pd.DataFrame:
     """One row per stay and slot, whether or not anything was recorded in it."""
@@ -183,13 +180,13 @@ def _summarise(
     measured = records[records["Parameter"].isin(measurements)]
     special = measured["Parameter"].isin([*SUMMED, *LAST])
     key = ["subject", "visit", "Parameter"]
-    parts = [
+    slots = [
         measured[~special].groupby(key, observed=True)["Value"].median(),
         measured[measured["Parameter"].isin(SUMMED)].groupby(key, observed=True)["Value"].sum(),
         measured[measured["Parameter"].isin(LAST)].groupby(key, observed=True)["Value"].last(),
     ]
     grid = pd.MultiIndex.from_product([ids, range(N_TIMES)], names=key[:2])
-    table = pd.concat(parts).unstack("Parameter").reindex(index=grid, columns=measurements)
+    table = pd.concat(slots).unstack("Parameter").reindex(index=grid, columns=measurements)
     ventilated = records[records["Parameter"] == VENTILATION].groupby(key[:2]).size()
     table["label_vent"] = (ventilated.reindex(grid).fillna(0) > 0).astype(int)
     charted = records[records["Parameter"].isin(context)]

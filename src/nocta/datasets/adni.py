@@ -1,7 +1,7 @@
-"""ADNI: Alzheimer's disease from PET and MRI every six months, the paper's first real task.
+"""ADNI: Alzheimer's disease from PET and MRI every six months (section 4 of the paper).
 
-Reads the file a user downloads after signing the data-use agreement: `ADNIMERGE.csv`, the
-same with a date in its name, or `TADPOLE_D1_D2.csv`.
+Reads the file a user downloads after signing the data-use agreement: `ADNIMERGE.csv`, possibly
+with a date in its name, or `TADPOLE_D1_D2.csv`.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from nocta.core.cohort import Cohort
 from nocta.core.errors import ConfigError, DataError, did_you_mean
 from nocta.datasets._assemble import to_cohort
 from nocta.datasets._card import Card, Measurement, make_catalog
+from nocta.datasets._dataset import Dataset
 from nocta.datasets._files import locate
-from nocta.datasets._registry import Dataset
-from nocta.datasets._report import LoadLog
+from nocta.datasets._load_log import LoadLog
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -49,13 +49,7 @@ def load(
 ) -> Cohort:
     """Read `ADNIMERGE*.csv` or `TADPOLE_D1_D2.csv` onto twelve slots of six months.
 
-    Args:
-        log: Receives what was read and dropped.
-        path: The file, or the folder it is in; searched for by default.
-        min_labels: Keep patients with at least so many labelled visits.
-        biomarkers: Keep patients with at least one value of `"any"` biomarker, of `"each"`,
-            or everybody (`"none"`).
-        features: Columns to offer, with their costs; the paper's four by default.
+    The card explains the options; `path` is the file or its folder.
     """
     offered = _offered(features)
     file = locate(CARD, path, _find)
@@ -88,7 +82,7 @@ def _offered(features: Mapping[str, float] | None) -> tuple[Measurement, ...]:
 
 
 def _find(place: Path) -> Path | None:
-    """The newest main table of a folder; the dictionary that comes with it is passed over."""
+    """The newest main table of a folder; the data dictionary is skipped."""
     if place.is_file():
         return place
     names = re.compile(r"(adnimerge(?!.*dict).*|tadpole_d1_d2)\.csv", re.IGNORECASE)
@@ -97,7 +91,7 @@ def _find(place: Path) -> Path | None:
 
 
 def _recency(file: Path) -> tuple[bool, int, str]:
-    """ADNIMERGE before TADPOLE, a later date before an earlier one."""
+    """Sort key: ADNIMERGE beats TADPOLE, a later date an earlier one."""
     date = _DATE.search(file.stem)
     stamp = 0
     if date and date[2].lower() in _MONTHS:
@@ -107,12 +101,12 @@ def _recency(file: Path) -> tuple[bool, int, str]:
 
 
 def _read(file: Path, features: list[str], log: LoadLog) -> pd.DataFrame:
-    """The needed columns: `subject`, `month` (NaN where unknown), `label`, the features."""
+    """The needed columns: `subject`, `month` (NaN if unknown), `label`, the features."""
     import pandas as pd
 
     try:
         header = pd.read_csv(file, nrows=0).columns
-    except ValueError as error:  # empty, or no text
+    except ValueError as error:  # empty, or not text
         raise DataError(f"'{file}' cannot be read as CSV ({error}). Download it again.") from error
     by_lower = {c.lower(): c for c in reversed(header)}
     subject = by_lower.get("rid") or by_lower.get("ptid")
@@ -123,16 +117,16 @@ def _read(file: Path, features: list[str], log: LoadLog) -> pd.DataFrame:
     raw = pd.read_csv(
         file, usecols=[str(subject), diagnosis, *times, *names.values()], dtype=str, na_values=[" "]
     )
-    raw = raw.where(raw.notna(), "")  # a column without any value is text like the others
+    raw = raw.where(raw.notna(), "")  # a column without values is text too
     log.read(file)
     table = pd.DataFrame({"month": months(raw, times)})
     table["label"] = _labels(raw[diagnosis], log)
     for feature, column in names.items():
         table[feature] = to_number(raw[column])
-    nobody = raw[subject].str.strip() == ""
-    log.drop(nobody.sum(), "rows", "without a patient number")
-    table = table[~nobody.to_numpy()]
-    table.insert(0, "subject", _identifiers(raw.loc[~nobody, subject]))
+    unnamed = raw[subject].str.strip() == ""
+    log.drop(unnamed.sum(), "rows", "without a patient number")
+    table = table[~unnamed.to_numpy()]
+    table.insert(0, "subject", _identifiers(raw.loc[~unnamed, subject]))
     return table
 
 
@@ -145,12 +139,10 @@ def _check_columns(
     if not {"viscode", "m", "month"} & set(by_lower):
         problems.append("no column VISCODE, M or Month (the visit)")
     if "dx" not in by_lower:
-        problems.append("no column DX (the diagnosis at the visit; DX_bl would not do)")
-    problems += [
-        f"no column {f}.{did_you_mean(f, by_lower.values())}"
-        for f in features
-        if f.lower() not in by_lower
-    ]
+        problems.append("no column DX (the diagnosis at the visit; not DX_bl)")
+    for feature in (f for f in features if f.lower() not in by_lower):
+        hint = did_you_mean(feature, by_lower.values()).strip()
+        problems.append(f"no column {feature}" + (f" ({hint})" if hint else ""))
     if problems:
         raise DataError(
             f"'{file}' is not a complete ADNIMERGE or TADPOLE table: {'; '.join(problems)}."
@@ -158,7 +150,7 @@ def _check_columns(
 
 
 def _identifiers(column: pd.Series) -> pd.Series:
-    """Patient numbers as integers where they are numbers (RID), else as they are (PTID)."""
+    """Patient identifiers as integers if all are numbers (RID), else as text (PTID)."""
     import pandas as pd
 
     numbers = pd.to_numeric(column, errors="coerce")
@@ -178,7 +170,7 @@ def months(raw: pd.DataFrame, columns: list[str]) -> NDArray[np.float64]:
 
 
 def to_number(column: pd.Series) -> NDArray[np.float64]:
-    """Numbers from text: `>1700` is 1700, blanks and -4 are missing."""
+    """Numbers from text: `>1700` is 1700; blanks and -4 are missing."""
     import pandas as pd
 
     text = column.str.strip().str.lstrip("<>=").str.strip()
@@ -187,21 +179,21 @@ def to_number(column: pd.Series) -> NDArray[np.float64]:
 
 
 def _labels(column: pd.Series, log: LoadLog) -> NDArray[np.int64]:
-    """Class of the diagnosis; of a transition ("NL to MCI") the state it leads to."""
+    """Class of the diagnosis; for a transition ("NL to MCI"), the state after it."""
     state = column.str.lower().str.split(r"\bto\b", regex=True).str[-1].str.strip()
     label = state.map(DIAGNOSES)
     unknown = column[(state != "") & (state != str(MISSING_CODE)) & label.isna()]
     if len(unknown):
         seen = ", ".join(f"'{v}'" for v in unknown.unique()[:3])
-        log.note(f"{len(unknown)} diagnoses not understood, left unlabelled: {seen}")
+        log.note(f"{len(unknown)} diagnoses not understood, left unlabeled: {seen}")
     return np.asarray(label.fillna(-1), dtype=np.int64)
 
 
 def _one_per_slot(table: pd.DataFrame, log: LoadLog) -> pd.DataFrame:
-    """Visits on the six-month grid; of duplicates the first value of every column."""
+    """Visits on the six-month grid; duplicates give the first value of every column."""
     month = table["month"]
     limit = SLOT_MONTHS * (N_TIMES - 1)
-    log.drop(month.isna().sum(), "visits", "the visit code names no month")
+    log.drop(month.isna().sum(), "visits", "visit code without a month")
     off = month.notna() & (month % SLOT_MONTHS != 0)
     log.drop(off.sum(), "visits", f"not a multiple of {SLOT_MONTHS} months (m03 and such)")
     log.drop((~off & (month > limit)).sum(), "visits", f"after month {limit}")
@@ -210,7 +202,7 @@ def _one_per_slot(table: pd.DataFrame, log: LoadLog) -> pd.DataFrame:
     kept["slot"] = (kept.pop("month") // SLOT_MONTHS).astype(int)
     kept["label"] = kept["label"].where(kept["label"] >= 0)
     merged = kept.groupby(["subject", "slot"], as_index=False).first()
-    log.drop(len(kept) - len(merged), "rows", "merged into another of the same patient and month")
+    log.drop(len(kept) - len(merged), "rows", "duplicates of a patient and month")
     merged["label"] = merged["label"].fillna(-1).astype(int)
     return merged
 
@@ -218,27 +210,26 @@ def _one_per_slot(table: pd.DataFrame, log: LoadLog) -> pd.DataFrame:
 def _keep(
     rows: pd.DataFrame, features: list[str], min_labels: int, biomarkers: str, log: LoadLog
 ) -> pd.DataFrame:
-    """Apply the filters, and say what the other settings would have left."""
+    """Apply the filters, and note how many patients other settings would keep."""
     grouped = rows.groupby("subject")
     n_labels = grouped["label"].agg(lambda label: (label >= 0).sum())
     seen = grouped[features].count() > 0
     has = {"any": seen.any(axis=1), "each": seen.all(axis=1), "none": seen.any(axis=1) | True}
     few = n_labels < min_labels
-    log.drop(few.sum(), "patients", f"fewer than {min_labels} labelled visits")
+    log.drop(few.sum(), "patients", f"fewer than {min_labels} labeled visits")
     bare = ~few & ~has[biomarkers]
-    wanted = "any biomarker" if biomarkers == "any" else "each biomarker"
-    log.drop(bare.sum(), "patients", f"not at least one value of {wanted}")
+    log.drop(bare.sum(), "patients", f"no value of {biomarkers} biomarker")
     for kind in ("any", "each"):
         left = [(k, has[kind] & (n_labels >= k)) for k in (1, 2, 3, 4, 6)]
         counts = ", ".join(f"{keep.sum():,} ({n_labels[keep].sum():,})" for _, keep in left)
         log.note(
-            f"biomarkers='{kind}' with min_labels 1, 2, 3, 4, 6 leaves patients (labels): {counts}"
+            f"biomarkers='{kind}' with min_labels 1, 2, 3, 4, 6 keeps patients (labels): {counts}"
         )
     kept = n_labels.index[~few & ~bare]
     if not len(kept):
         raise DataError(
-            f"No patient is left of {len(n_labels)} with min_labels={min_labels} and "
-            f"biomarkers='{biomarkers}'. Loosen the filters: --data-option min_labels=1 and "
+            f"None of the {len(n_labels)} patients passes min_labels={min_labels} and "
+            f"biomarkers='{biomarkers}'. Relax the filters: --data-option min_labels=1 and "
             f"--data-option biomarkers=any on the command line."
         )
     return rows[rows["subject"].isin(kept)]
@@ -248,18 +239,18 @@ CARD = Card(
     name="adni",
     title="ADNI: cognitively normal, mild cognitive impairment or dementia, from PET and MRI",
     origin=(
-        "Alzheimer's Disease Neuroimaging Initiative: a multi-centre observational study in the "
-        "USA and Canada since 2004, regular visits every six to twelve months."
+        "Alzheimer's Disease Neuroimaging Initiative: a multi-center observational study in the "
+        "USA and Canada since 2004, with visits every six to twelve months."
     ),
     size="1,002 patients (paper), 12 slots",
     labels="3 classes: Dementia, MCI, CN",
     label_rule=(
-        "Diagnosis DX of the visit: CN (older files: NL), MCI or Dementia; of a transition such "
-        "as 'NL to MCI' the state after 'to'. No label where DX is blank. Never DX_bl."
+        "Diagnosis DX of the visit: CN (older files: NL), MCI or Dementia; for a transition such "
+        "as 'NL to MCI', the state after 'to'. No label if DX is blank. DX_bl is not used."
     ),
     slots="months 0, 6, 12, ... 66",
-    licence="data-use agreement",
-    terms="ADNI's; the data may not be passed on.",
+    license="data-use agreement",
+    terms="The data may not be shared.",
     access="request",
     get=(
         "Apply for access, accept the data-use agreement, then download the table ADNIMERGE from "
@@ -275,20 +266,21 @@ CARD = Card(
     measurements=MEASUREMENTS,
     cost_source="The paper, after Qin et al. 2024: PET 1 for each tracer, MRI .5 for each volume.",
     fractions=(0.64, 0.16, 0.20),
+    published="adni",
     options={
-        "min_labels": "keep patients with at least so many labelled visits (1)",
+        "min_labels": "minimum number of labeled visits per patient (1)",
         "biomarkers": "keep patients with a value of 'any' or 'each' biomarker, or 'none' (each)",
-        "features": "other columns to offer, with costs, such as {'FDG': 1, 'ABETA': 0.8}",
+        "features": "columns that can be acquired, with costs, such as {'FDG': 1, 'ABETA': 0.8}",
     },
     traps=(
-        "The paper's filter is not public. Rough targets: 1,002 patients, 7,530 labelled visits "
-        "(983 Dementia, 4,292 MCI, 2,255 CN), 41 % of the feature slots missing; the load "
-        "report counts what each filter leaves.",
-        "Columns ending in _bl repeat the first visit at every visit: never features.",
-        "Values such as >1700 are numbers with a sign; blanks and -4 are missing.",
-        "Month 3 and other visits off the six-month grid are dropped; the report counts them.",
-        "A patient and visit may have several rows; the first value of every column counts.",
-        "ADNIMERGE_DICT*.csv is the dictionary, not the table.",
+        "The paper's filter is not public. Approximate targets: 1,002 patients, 7,530 labeled "
+        "visits (983 Dementia, 4,292 MCI, 2,255 CN), 41 % of the values missing. --load counts "
+        "the patients each filter keeps.",
+        "Columns ending in _bl repeat the first visit at every visit, so they cannot be features.",
+        "Values such as >1700 are read as 1700; blanks and -4 are missing.",
+        "Month 3 and other visits off the six-month grid are dropped; --load counts them.",
+        "A patient may have several rows per visit; the first value of every column counts.",
+        "ADNIMERGE_DICT*.csv is the data dictionary, not the table.",
     ),
 )
 DATASETS = (Dataset(CARD, load),)

@@ -1,7 +1,7 @@
 """Osteoarthritis Initiative: knee pain (`oai-womac`) and Kellgren-Lawrence grade (`oai-klg`).
 
-Reads the text files a user downloads after accepting the data-use terms. One row per knee;
-the two knees of a patient form a group and are never split apart.
+Reads the text files a user downloads after accepting the data-use terms. One row per knee; the
+two knees of a patient form a group and stay in the same split.
 """
 
 from __future__ import annotations
@@ -16,17 +16,17 @@ from nocta.core.cohort import Cohort
 from nocta.core.errors import ConfigError
 from nocta.datasets._assemble import to_cohort
 from nocta.datasets._card import Card, Measurement, make_catalog
+from nocta.datasets._dataset import Dataset
 from nocta.datasets._files import locate, missing
+from nocta.datasets._load_log import LoadLog
 from nocta.datasets._oai_features import CLINICAL, JOINT_SPACE, Clinical, Source, clinical_feature
 from nocta.datasets._oai_files import READ_PROJECT, VISITS, find_files
 from nocta.datasets._oai_study import Study, Task
-from nocta.datasets._registry import Dataset
-from nocta.datasets._report import LoadLog
 
 __all__ = ["CLINICAL", "DATASETS", "Clinical", "Source", "clinical_feature", "load"]
 
 CLASSES = {"womac": ("no pain", "pain"), "klg": ("grade 0-1", "grade 2", "grade 3", "grade 4")}
-#: What would give the label of a task away.
+#: Parts of column names that would reveal the label of a task.
 LEAKS = {"womac": ("wom", "koos"), "klg": ("xrjs", "xrkl")}
 
 
@@ -42,15 +42,8 @@ def load(
 ) -> Cohort:
     """Read the OAI text files onto one slot per visit, one row per knee.
 
-    Args:
-        log: Receives what was read and dropped.
-        task: What the label is.
-        path: Folder with the files (folders inside are searched too).
-        clinical: Clinical features, the 17 of the card by default.
-        visits: Visit codes to use, in order.
-        static_at: Whether what never changes (sex, race, ...) can be acquired at every visit,
-            as in the paper, or only at the first.
-        read_project: Reading project per visit code, where it is not the usual one.
+    The card explains the options; `path` is the folder (subfolders are searched too). In the
+    paper, constant features (sex, race, ...) can be acquired at every visit.
     """
     _check(task, clinical, visits, read_project or {})
     needed = [f"{family}{v}" for v in visits for family in _families(task)]
@@ -83,20 +76,20 @@ def _check(
 ) -> None:
     if list(visits) != [v for v in VISITS if v in visits] or "00" not in visits:
         raise ConfigError(
-            f"visits is {tuple(visits)}; use some of {', '.join(VISITS)}, in order, with 00."
+            f"visits is {tuple(visits)}; use some of {', '.join(VISITS)}, in order, including 00."
         )
-    strange = [v for v in projects if v not in VISITS]
-    if strange:
+    unknown = [v for v in projects if v not in VISITS]
+    if unknown:
         raise ConfigError(
-            f"read_project names a visit '{strange[0]}'; the visits are {', '.join(VISITS)}."
+            f"read_project has a visit '{unknown[0]}'; the visits are {', '.join(VISITS)}."
         )
     for feature in clinical:
         for source in feature.sources:
             leak = [w for w in LEAKS[task] if w in f"{source.first} {source.later}".lower()]
             if leak:
                 raise ConfigError(
-                    f"'{source.first}' gives the label of oai-{task} away (columns with "
-                    f"'{leak[0].upper()}' are read from the same form or film); leave it out."
+                    f"'{source.first}' reveals the label of oai-{task} (columns with "
+                    f"'{leak[0].upper()}' come from the same form or film); leave it out."
                 )
 
 
@@ -119,15 +112,15 @@ WOMAC_CARD = Card(
     folder="oai",
     title="Osteoarthritis Initiative: knee pain (WOMAC) over eight years",
     origin=(
-        "Osteoarthritis Initiative: 4,796 men and women of 45 to 79 years with or at risk "
-        "of knee osteoarthritis (both knees), five centres in the USA, enrolled 2004-2006."
+        "Osteoarthritis Initiative: 4,796 men and women aged 45 to 79 with or at risk of knee "
+        "osteoarthritis (both knees), five centers in the USA, enrolled 2004-2006."
     ),
     size="4,796 patients, 7 slots",
     labels="2 classes: no pain, pain",
-    label_rule="WOMAC pain of this knee at this visit (V##WOMKPR/L, 0 to 20): pain from 5.",
+    label_rule="WOMAC pain of this knee at this visit (V##WOMKPR/L, 0 to 20): 5 or more is pain.",
     slots="months 0, 12, 24, 36, 48, 72, 96 (visit codes 00, 01, 03, 05, 06, 08, 10)",
-    licence="data-use agreement",
-    terms="That of the NIMH Data Archive (NDA); the data may not be passed on.",
+    license="data-use agreement",
+    terms="With the NIMH Data Archive (NDA); the data may not be shared.",
     access="request",
     get=(
         "Request access at the NIMH Data Archive, accept the terms, then download the clinical "
@@ -135,11 +128,11 @@ WOMAC_CARD = Card(
     ),
     url="https://nda.nih.gov/oai/",
     files=(
-        "Enrollees.txt and, where there, SubjectChar00.txt",
+        "Enrollees.txt and, if available, SubjectChar00.txt",
         "AllClinical##.txt for ## = 00, 01, 03, 05, 06, 08, 10",
         "kxr_qjsw_duryea##.txt for the same visits (joint space width)",
         "kxr_sq_bu##.txt for the same visits (grades; for oai-klg only)",
-        "(any case, in any folder below; | or , between columns)",
+        "(upper or lower case, in any subfolder; columns separated by | or ,)",
     ),
     citations=(
         "Nevitt, Felson, Lester, The Osteoarthritis Initiative: protocol for the cohort study, "
@@ -152,34 +145,37 @@ WOMAC_CARD = Card(
         "at each position and 1 for the minimum."
     ),
     fractions=(0.50, 0.125, 0.375),
+    published="womac",
     options={
-        "clinical": "other clinical features (a list of nocta.datasets.oai.clinical_feature(...))",
+        "clinical": "clinical features: a list of nocta.datasets.oai.clinical_feature(...)",
         "visits": 'visit codes to use ("00", "01", "03", "05", "06", "08", "10")',
-        "static_at": "'every' visit or only the 'first' for what never changes (every)",
+        "static_at": "acquire constant features at 'every' visit or only the 'first' (every)",
         "read_project": "reading project per visit, such as {'08': 37}",
     },
     traps=(
-        "The paper's list of 17 clinical features is not public; this one is a choice. The "
-        "SF-12 form counts as one feature of two columns; the site stands in for 'site or "
-        "cohort', because the cohort was assigned by the knee's state at enrolment.",
-        "The two knees of a patient belong to one group: split by patient, never by knee.",
+        "The paper's list of 17 clinical features is not public; this list is our choice. The "
+        "SF-12 form is one feature of two columns. The site is used for 'site or cohort', because "
+        "the cohort was assigned by the state of the knee at enrollment.",
+        "The two knees of a patient belong to one group: split by patient, not by knee.",
         "Codes are '1: Yes' at some visits and 1 at others; '.: Missing ...' is missing.",
-        "X-rays were read in several projects: 15 counts to month 48, 37 (and 42, its "
-        "continuation) after; of a knee read in both, 37. The report counts what was left out.",
-        "Some questions were not asked at every visit (blood pressure); they are missing there.",
-        "WOM* and KOOS* of the visit come from the form the label comes from: never features.",
-        "Age advances with the visits; sex, race, education and the like are carried on from "
-        "enrolment.",
+        "X-rays were read in several projects: project 15 is used up to month 48, project 37 (and "
+        "42, its continuation) after that; 37 is used if a knee was read in both. --load counts "
+        "the readings left out.",
+        "Some items were not collected at every visit (blood pressure); they are missing there.",
+        "WOM* and KOOS* come from the same form as the label, so they cannot be features.",
+        "Age increases with the visits; sex, race, education and similar items are carried "
+        "forward from enrollment.",
     ),
 )
 KLG_CARD = replace(
     WOMAC_CARD,
     name="oai-klg",
+    published="klg",
     title="Osteoarthritis Initiative: Kellgren-Lawrence grade over eight years",
     labels="4 classes: grades 0-1, 2, 3, 4",
     label_rule="Kellgren-Lawrence grade of this knee at this visit (V##XRKL); 0 and 1 merged.",
     traps=tuple(
-        "XRJS* (graded joint space narrowing) is half of the grade itself: never a feature."
+        "XRJS* (graded joint space narrowing) is part of the grade, so it cannot be a feature."
         if trap.startswith("WOM*")
         else trap
         for trap in WOMAC_CARD.traps

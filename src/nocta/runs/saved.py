@@ -86,8 +86,8 @@ def subjects_to_judge(
         if not cohort.labelled.any():
             raise DataError(f"'{data}': no row has a label, so there is nothing to judge by.")
     else:
-        cohort, report = source.load(request["seed"]), source.report(request["seed"])
-        said = {"remarks": report.remarks, "warnings": report.warnings}
+        cohort, summary = source.load(request["seed"]), source.summary(request["seed"])
+        said = {"remarks": summary.remarks, "warnings": summary.warnings}
     model.check_fits(cohort)
     # At other prices they are still the same subjects.
     same = data_fingerprint(cohort.with_catalog(model.catalog_)) == request["data_hash"]

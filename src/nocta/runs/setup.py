@@ -23,7 +23,7 @@ from nocta.core.errors import ConfigError, DataError
 from nocta.runs.files import file_stamps
 
 if TYPE_CHECKING:
-    from nocta.datasets import LoadReport
+    from nocta.datasets import LoadSummary
 
 DEFAULT_FRACTIONS = (0.70, 0.15, 0.15)
 #: More subjects than this choose nothing better; of more, an even sample is taken.
@@ -102,7 +102,7 @@ class DataSource:
             cohort = cohort.subset(np.sort(rng.permutation(len(cohort))[: self.max_subjects]))
         return cohort
 
-    def report(self, seed: int) -> LoadReport:
+    def summary(self, seed: int) -> LoadSummary:
         """What was read for a seed, what was left out, and why; files are not read again."""
         return self._read(seed)[1]()
 
@@ -117,7 +117,7 @@ class DataSource:
         return tuple(file_stamps(Path(n).expanduser()) for n in named if n is not None)
 
     def _load_table(self) -> _Reading:
-        from nocta.datasets import LoadLog, LoadReport
+        from nocta.datasets import LoadLog, LoadSummary
         from nocta.tables.table import read_table
 
         assert self.schema is not None
@@ -132,14 +132,14 @@ class DataSource:
             schema = {**found, "split": self.split_column}
         reading = read_table(Path(self.data), schema)
         log = LoadLog(sources=[self.data], notes=list(reading.notes))
-        return reading.cohort, lambda: LoadReport.of(reading.cohort, log)
+        return reading.cohort, lambda: LoadSummary.of(reading.cohort, log)
 
     def _load_built_in(self, seed: int) -> _Reading:
         from nocta import datasets
 
         options = {**self.data_options, **({"seed": seed} if self.is_drawn else {})}
-        cohort, report = datasets.load_with_report(self.data, path=self.path, **options)
-        return cohort, lambda: report
+        cohort, summary = datasets.load_with_summary(self.data, path=self.path, **options)
+        return cohort, lambda: summary
 
     def check_split_column(self) -> None:
         """Refuse a split column that a built-in data set does not have; nothing is read.
@@ -190,8 +190,8 @@ class DataSource:
         return [*learn, cohort.subset(np.flatnonzero(test))]
 
 
-#: A cohort, and the report on how it was read, made when asked for.
-_Reading = tuple[Cohort, Callable[[], "LoadReport"]]
+#: A cohort, and a function that summarizes how it was read.
+_Reading = tuple[Cohort, Callable[[], "LoadSummary"]]
 
 
 @lru_cache(maxsize=2)

@@ -1,4 +1,4 @@
-"""One column of a table as numbers, as identifiers or as classes, with what did not fit."""
+"""Reads one column of a table as numbers, dates, identifiers or classes."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ class Numbers:
     """A column as numbers.
 
     Args:
-        values: `(n_rows,)`, NaN where a cell is empty or did not fit.
-        wrong: What the cells that are no numbers hold, by row.
+        values: `(n_rows,)`, NaN if a cell is empty or not a number.
+        wrong: The text of cells that are not numbers, by row.
         infinite: Rows whose number is infinite or too large.
     """
 
@@ -37,7 +37,7 @@ class Numbers:
 
 
 def to_text(series: nw.Series[Any]) -> list[str | None]:
-    """Cells as trimmed text, `None` where empty; whole numbers are written without a point."""
+    """Cells as trimmed text, `None` if empty; whole numbers have no decimal point."""
     return [_cell_text(cell) for cell in series.to_list()]
 
 
@@ -49,10 +49,7 @@ def _cell_text(cell: Any) -> str | None:
 
 
 def to_numbers(series: nw.Series[Any], categories: Sequence[str] | None = None) -> Numbers:
-    """Cells as numbers; text in `categories` becomes its position there.
-
-    Truth values become 0 and 1.
-    """
+    """Cells as numbers; text in `categories` becomes its position, true and false 1 and 0."""
     if categories is None and (series.dtype.is_numeric() or series.dtype == nw.Boolean):
         values = series.cast(nw.Float64).to_numpy().astype(float)
         return _checked(values, {})
@@ -83,7 +80,7 @@ def _parse(
 
 
 def _number(text: str) -> float | None:
-    # `float` would also take digits grouped by underscores.
+    # `float` would also accept digits grouped with underscores.
     try:
         return None if "_" in text else float(text)
     except ValueError:
@@ -99,7 +96,7 @@ def _checked(values: NDArray[np.float64], wrong: dict[int, str]) -> Numbers:
 
 
 def is_dated(series: nw.Series[Any]) -> bool:
-    """Whether a column holds dates: by its type, or because every cell reads as an ISO date."""
+    """Whether a column holds dates: by its type, or because every cell is an ISO date."""
     if series.dtype in (nw.Date, nw.Datetime):
         return True
     if series.dtype.is_numeric() or series.dtype == nw.Boolean:
@@ -109,7 +106,7 @@ def is_dated(series: nw.Series[Any]) -> bool:
 
 
 def to_days(series: nw.Series[Any]) -> NDArray[np.float64]:
-    """Dates as days since 1970, NaN where a cell is empty."""
+    """Dates as days since 1970, NaN if a cell is empty."""
     days = [None if t is None else _day(t) for t in to_text(series)]
     return np.array([np.nan if d is None else d for d in days], dtype=float)
 
@@ -123,7 +120,7 @@ def _day(text: str) -> float | None:
 
 
 def to_ids(texts: Sequence[str]) -> NDArray[Any]:
-    """Identifiers: integers where every one is written as an integer, else text.
+    """Identifiers: integers if all are written as integers, else text.
 
     Example:
         >>> to_ids(["3", "12"]), to_ids(["03", "12"])
@@ -150,12 +147,12 @@ def class_name(text: str) -> str:
 
 
 def is_number(text: str) -> bool:
-    """Whether text reads as a number."""
+    """Whether a text is a number."""
     return _number(text) is not None
 
 
 def factorize(texts: Sequence[str | None]) -> tuple[NDArray[np.int64], list[str]]:
-    """Codes in order of first appearance, -1 for empty, and what each code stands for."""
+    """Codes in order of first appearance, -1 for empty, and the text of each code."""
     codes: dict[str, int] = {}
     out = [-1 if t is None else codes.setdefault(t, len(codes)) for t in texts]
     return np.array(out, dtype=np.int64).reshape(len(texts)), list(codes)

@@ -1,4 +1,4 @@
-"""Real times onto visit slots: which slot a record belongs to, and which slots there could be."""
+"""Places real times on visit slots, and guesses the slots of a table (`nocta init`)."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 Snap = Literal["nearest", "before"]
-#: As many different times, each of them common, are a schedule.
+#: Up to this many different times, if each is common, count as a schedule.
 _MOST_PLANNED = 30
 
 
 def grid_end(grid: Sequence[float], snap: Snap = "nearest") -> float:
-    """The time from which records no longer belong to the last slot.
+    """The time at which the last slot ends.
 
-    The last slot is as wide as the gap before it allows: the whole gap where records go to
-    the slot before them, half of it where they go to the nearest. A grid of one slot has no end.
+    The last slot is as wide as the gap before it if `snap` is `"before"`, and extends half that
+    gap if it is `"nearest"`. A grid of one slot has no end.
     """
     if len(grid) < 2:
         return np.inf
@@ -34,14 +34,13 @@ def place_on_grid(
 ) -> NDArray[np.int64]:
     """The slot of every time; -1 before the first slot, `len(grid)` after the end.
 
-    Order is kept: a later record never lands in an earlier slot.
+    A later record never gets an earlier slot.
 
     Args:
         times: Finite times of the records.
         grid: Time of every slot, increasing.
-        snap: `"nearest"` for planned visits that take place a little early or late (halfway
-            counts as the earlier slot); `"before"` for windows, slot `k` holding
-            `grid[k] <= time < grid[k + 1]`.
+        snap: `"nearest"` for planned visits that happen a little early or late (a tie goes to
+            the earlier slot); `"before"` for windows: slot `k` has `grid[k] <= time < grid[k + 1]`.
         end: Records at or after this time are left out; `grid_end` by default.
 
     Example:
@@ -63,17 +62,17 @@ def place_on_grid(
 
 
 def count_shared(codes: NDArray[np.int64], slots: NDArray[np.int64]) -> int:
-    """Rows that share a slot with a later one; both are by time within each subject."""
+    """Number of rows that share a slot with a later one; sorted by subject, then time."""
     return int(((np.diff(codes) == 0) & (np.diff(slots) == 0)).sum())
 
 
 @dataclass(frozen=True)
 class DraftedGrid:
-    """A grid guessed from the times of a table, and what would be lost on it.
+    """A grid guessed from the times of a table, and the rows that would be lost on it.
 
     Args:
         slots: Time of every slot.
-        planned: Whether they are the very times that occur.
+        planned: Whether these are exactly the times of the table.
         n_rows: Rows with a subject and a time.
         n_shared: Rows that share a slot with a later one of their subject.
         n_late: Rows after the end of the grid.
@@ -87,35 +86,35 @@ class DraftedGrid:
 
     @property
     def lost(self) -> str:
-        """What would be lost, in words."""
+        """The loss in words."""
         if not self.n_shared + self.n_late:
-            return f"all {self.n_rows:,} rows have a slot of their own"
+            return f"each of the {self.n_rows:,} rows has its own slot"
         share = "shares" if self.n_shared == 1 else "share"
-        lie = "lies" if self.n_late == 1 else "lie"
-        shared = f"{self.n_shared:,} {share} a slot with a later one (the last value counts)"
-        late = f"{self.n_late:,} {lie} after its end (left out)"
+        come = "comes" if self.n_late == 1 else "come"
+        shared = f"{self.n_shared:,} {share} a slot with a later row (the last value counts)"
+        late = f"{self.n_late:,} {come} after the end (left out)"
         found = [text for text, n in ((shared, self.n_shared), (late, self.n_late)) if n]
-        return f"of {self.n_rows:,} rows, {' and '.join(found)}"
+        return f"out of {self.n_rows:,} rows, {' and '.join(found)}"
 
 
 def draft_grid(times: NDArray[np.float64], codes: NDArray[np.int64]) -> DraftedGrid:
-    """Guess the visit slots of a table: the times that occur where they are few, else usual ones.
+    """Guess the visit slots of a table: its distinct times if they are few, else the usual times.
 
     Args:
-        times: `(n_rows,)`, NaN where unknown.
-        codes: `(n_rows,)` subject of each row; -1 where unknown.
+        times: `(n_rows,)`, NaN if unknown.
+        codes: `(n_rows,)` subject of each row; -1 if unknown.
 
     Example:
         >>> drafted = draft_grid(np.array([0.0, 1.0, 2.0, 0.0, 1.0]), np.array([0, 0, 0, 1, 1]))
         >>> drafted.slots, drafted.lost
-        ([0.0, 1.0, 2.0], 'all 5 rows have a slot of their own')
+        ([0.0, 1.0, 2.0], 'each of the 5 rows has its own slot')
     """
     known = np.flatnonzero(~np.isnan(times) & (codes >= 0))
     distinct, counts = np.unique(times[known], return_counts=True)
     planned = bool(distinct.size <= _MOST_PLANNED and counts.mean() >= 2)
     found = distinct.tolist() if planned else usual_times(times, codes)
     slots = sorted({round(time, 6) for time in found})
-    slots[0] = min(slots[0], found[0])  # rounded up, it would leave out the first records
+    slots[0] = min(slots[0], found[0])  # rounding up would leave out the first records
     order = known[np.lexsort((times[known], codes[known]))]
     placed = place_on_grid(times[order], slots)
     inside = placed < len(slots)
@@ -129,10 +128,10 @@ def draft_grid(times: NDArray[np.float64], codes: NDArray[np.int64]) -> DraftedG
 
 
 def usual_times(times: NDArray[np.float64], codes: NDArray[np.int64]) -> list[float]:
-    """A grid for irregular times: the median of the first, second, third ... record, rounded.
+    """A grid for irregular times: the median time of the first, second, ... record, rounded.
 
-    As many slots as a quarter of the subjects have records. It begins no later than the first
-    record, so that nothing lies before it.
+    Slot `k` exists if a quarter of the subjects have more than `k` records. The grid starts no
+    later than the first record.
 
     Example:
         >>> times = np.array([0.0, 0.48, 1.03, 0.0, 0.51, 0.98, 0.0, 0.53])

@@ -1,4 +1,4 @@
-"""From a long table to the partial history of one or more subjects, for planning."""
+"""Reads the partial histories of one or more subjects from a long table, for planning."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from nocta.core.catalog import Catalog
 from nocta.core.history import History
 from nocta.tables.assemble import context_by_subject, flags_by_slot, values_by_slot
 from nocta.tables.columns import to_ids
-from nocta.tables.problems import Report
+from nocta.tables.problems import Issues
 from nocta.tables.rows import read_rows, read_subjects
 from nocta.tables.schema import Schema
 from nocta.tables.schema_file import load_schema
@@ -28,10 +28,10 @@ class HistoryTable:
     """Partial histories read from a table.
 
     Args:
-        history: What was acquired, and what was asked for in vain.
+        history: What was acquired, and what was requested but not available.
         subjects: `(n,)` identifiers.
         time: `(n,)` slot of each subject's last visit; -1 before the first.
-        notes: What was left out or ignored, in sentences.
+        notes: What was left out or ignored.
     """
 
     history: History
@@ -44,20 +44,19 @@ class HistoryTable:
 
 
 def read_history(table: Any, schema: SchemaLike, catalog: Catalog | None = None) -> HistoryTable:
-    """Read what has been acquired so far from a table like the one trained on.
+    """Read what has been acquired so far, from a table like the training table.
 
-    An empty cell means "not acquired", the text `unavailable` means "asked for, could not be
-    had". Columns may be absent, but for subject and visit or time. A subject with one row and
-    an empty visit has not been seen yet.
+    An empty cell means "not acquired"; the text `unavailable` means "requested but not
+    available". Only the subject and the visit (or time) columns are required. A subject with one
+    row and an empty visit has had no visit yet.
 
     Args:
         table: A frame, or the path of a CSV or Parquet file, one row per subject and visit.
-        schema: The schema of the training table, as `Schema.of(cohort)` gives it and a model's
-            manifest keeps it.
-        catalog: What can be acquired; the schema's own by default.
+        schema: The schema of the training table (`Schema.of(cohort)`).
+        catalog: What can be acquired; that of the schema by default.
 
     Raises:
-        DataError: Naming every problem of the table.
+        DataError: Lists every problem of the table.
 
     Example:
         >>> import pandas as pd
@@ -71,40 +70,40 @@ def read_history(table: Any, schema: SchemaLike, catalog: Catalog | None = None)
         >>> table.time.tolist()
         [1]
     """
-    report = Report()
-    parsed = load_schema(schema, report)
-    source = open_source(table, report, parsed.text_columns() if parsed else ())
+    issues = Issues()
+    parsed = load_schema(schema, issues)
+    source = open_source(table, issues, parsed.text_columns() if parsed else ())
     out = None
     if parsed is not None and source is not None:
-        out = _histories(source, parsed, catalog, report)
-    report.raise_problems(table_name(table))
+        out = _histories(source, parsed, catalog, issues)
+    issues.raise_problems(table_name(table))
     assert out is not None
     return out
 
 
 def _histories(
-    source: Source, schema: Schema, catalog: Catalog | None, report: Report
+    source: Source, schema: Schema, catalog: Catalog | None, issues: Issues
 ) -> HistoryTable | None:
-    check_columns(source, schema, report, optional=_OPTIONAL)
+    check_columns(source, schema, issues, optional=_OPTIONAL)
     if not len(source):
-        report.add(source.name, "the table has no rows.", "Give it one row per subject and visit.")
+        issues.add_empty(source.name)
     if not len(source) or not {schema.subject, schema.clock} <= set(source.columns):
         return None
     if catalog is not None and not schema.grid:
         schema = schema.model_copy(update={"n_visits": catalog.n_times})
-    source = read_subjects(source, schema, report)
-    rows = read_rows(source, schema, report, may_wait=True)
-    catalog = catalog or read_catalog(schema, rows, report)
+    source = read_subjects(source, schema, issues)
+    rows = read_rows(source, schema, issues, may_wait=True)
+    catalog = catalog or read_catalog(schema, rows, issues)
     if catalog is None:
         return None
     numbers = {
-        name: read_numbers(source, name, schema, report, allowed=UNAVAILABLE)
+        name: read_numbers(source, name, schema, issues, allowed=UNAVAILABLE)
         for name in (*catalog.columns, *catalog.context)
         if name in source.columns
     }
     cells = {name: n.values for name, n in numbers.items()}
-    context = context_by_subject(source, catalog.context, rows, cells, report)
-    if report.problems:
+    context = context_by_subject(source, catalog.context, rows, cells, issues)
+    if issues.problems:
         return None
     refused = np.zeros((len(rows.subjects), rows.n_slots, catalog.n_features), dtype=bool)
     for column, m in zip(catalog.columns, catalog.owner, strict=True):
@@ -117,18 +116,18 @@ def _histories(
     acquired = np.zeros_like(refused)
     for m in range(catalog.n_features):
         acquired[:, :, m] = (~np.isnan(values[:, :, catalog.owner == m])).any(axis=2)
-    _note_absent(source, catalog, report)
+    _note_absent(source, catalog, issues)
     visits = flags_by_slot(rows, np.ones(len(source), dtype=bool))
     last = rows.n_slots - 1 - visits[:, ::-1].argmax(axis=1)
     return HistoryTable(
         history=History(values, acquired, refused & ~acquired & catalog.open_slots, context),
         subjects=to_ids(rows.subjects),
         time=np.where(visits.any(axis=1), last, -1).astype(np.int64),
-        notes=tuple(report.notes),
+        notes=tuple(issues.notes),
     )
 
 
-def _note_absent(source: Source, catalog: Catalog, report: Report) -> None:
+def _note_absent(source: Source, catalog: Catalog, issues: Issues) -> None:
     for name in catalog.context:
         if name not in source.columns:
-            report.note(f"There is no column '{name}': this context counts as missing.")
+            issues.note(f"There is no column '{name}'; this context is treated as missing.")

@@ -1,39 +1,23 @@
-"""A list of everything wrong with some input, told to the user in one message."""
+"""Collects everything wrong with some input, so that the user gets one message."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Literal
 
-from nocta.core.errors import CostError, DataError, TimeError
+from nocta.core.errors import Kind, Problem, problems_error
 
-Kind = Literal["data", "cost", "time"]
-_ERRORS: dict[str, type[DataError]] = {"data": DataError, "cost": CostError, "time": TimeError}
 _SHOWN = 3
 
 
-@dataclass(frozen=True)
-class Problem:
-    """One thing that is wrong: the place, what was found there, and what to do about it."""
-
-    where: str
-    what: str
-    remedy: str = ""
-    kind: Kind = "data"
-
-    def __str__(self) -> str:
-        return f"{self.where}: {self.what} {self.remedy}".rstrip()
-
-
 @dataclass
-class Report:
+class Issues:
     """Collects problems (which stop the reading) and notes (which do not).
 
     Example:
-        >>> report = Report()
-        >>> report.add("visits.csv, line 3", "the visit is empty.", "Fill it in.", kind="time")
-        >>> report.raise_problems("visits.csv")
+        >>> issues = Issues()
+        >>> issues.add("visits.csv, line 3", "the visit is empty.", "Fill it in.", kind="time")
+        >>> issues.raise_problems("visits.csv")
         Traceback (most recent call last):
         ...
         nocta.core.errors.TimeError: visits.csv cannot be used: 1 problem.
@@ -42,36 +26,50 @@ class Report:
 
     problems: list[Problem] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
-    #: How messages call the schema; its file name once that is known.
+    #: Name of the schema in messages; its file name once that is known.
     schema: str = "schema"
 
     def add(self, where: str, what: str, remedy: str = "", kind: Kind = "data") -> None:
-        """Remember a problem."""
-        problem = Problem(where, what, remedy, kind)
+        """Add a problem."""
+        problem = Problem(what, where, remedy, kind)
         if problem not in self.problems:
             self.problems.append(problem)
 
+    def add_each(
+        self, where: str, what: str, items: Sequence[str], remedy: str, kind: Kind = "data"
+    ) -> None:
+        """Add one problem that lists the first few items; nothing if there are none.
+
+        Example:
+            >>> issues = Issues()
+            >>> issues.add_each("a.csv", "no visit", ["line 3", "line 7"], "Fill it in.")
+            >>> print(issues.problems[0])
+            a.csv: no visit: line 3, line 7. Fill it in.
+        """
+        if items:
+            self.add(where, f"{what}: {enumerate_some(items)}.", remedy, kind)
+
+    def add_empty(self, where: str) -> None:
+        """Add the problem of a table without rows."""
+        self.add(where, "the table has no rows.", "Give it one row per subject and visit.")
+
     def note(self, text: str) -> None:
-        """Remember something worth knowing that does not stop the reading."""
+        """Add something worth knowing that does not stop the reading."""
         if text not in self.notes:
             self.notes.append(text)
 
     def raise_problems(self, name: str) -> None:
-        """Raise one error that names every problem; do nothing when there is none.
-
-        The error is a `CostError` or a `TimeError` when all problems are of that kind.
-        """
+        """Raise one error that lists every problem, if there are any; see `problems_error`."""
         if not self.problems:
             return
         count = len(self.problems)
         lines = [f"{name} cannot be used: {count} problem{'s' if count > 1 else ''}."]
         lines += [f"{i:>3}. {problem}" for i, problem in enumerate(self.problems, start=1)]
-        kinds = {p.kind for p in self.problems}
-        raise _ERRORS[kinds.pop() if len(kinds) == 1 else "data"]("\n".join(lines))
+        raise problems_error(self.problems, "\n".join(lines))
 
 
-def enumerate_some(items: Sequence[str] | Iterable[str], shown: int = _SHOWN) -> str:
-    """The first few of a list, and how many more there are.
+def enumerate_some(items: Iterable[str], shown: int = _SHOWN) -> str:
+    """The first few items, and how many more there are.
 
     Example:
         >>> enumerate_some(["a", "b", "c", "d", "e"])
@@ -84,7 +82,7 @@ def enumerate_some(items: Sequence[str] | Iterable[str], shown: int = _SHOWN) ->
 
 
 def add_up(notes: Iterable[str]) -> tuple[str, ...]:
-    """Notes of several parts, each once; those that begin with a count, with the sum.
+    """Merge equal notes of several parts; those that begin with a count are summed.
 
     Example:
         >>> add_up(["2 row(s) are left out.", "'alt' is never recorded.", "3 row(s) are left out."])

@@ -1,9 +1,8 @@
 """`schema.toml`: what the columns of a long table mean and what each feature costs.
 
-The models below are the file's grammar (see `docs/reference/schema.md`); `schema_file` reads
-it and says everything that is wrong with it. A schema is plain data: its
-`model_dump(mode="json", exclude_none=True)` goes into model manifests and comes back through
-`Schema.model_validate`.
+The models below define the keys of the file (see `docs/reference/schema.md`); `schema_file` reads
+it and lists every mistake. Model manifests hold `model_dump(mode="json", exclude_none=True)`, and
+`Schema.model_validate` reads it back.
 """
 
 from __future__ import annotations
@@ -18,16 +17,16 @@ if TYPE_CHECKING:
     from nocta.core.cohort import Cohort
 
 
-class _Part(BaseModel):
+class _Table(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
 
 
-class FeatureSpec(_Part):
+class FeatureSpec(_Table):
     """`[features.NAME]`: one thing that can be acquired.
 
     Args:
-        cost: What one acquisition costs, or one cost per visit slot.
-        columns: Columns it reveals; the column called like the feature by default.
+        cost: Cost of one acquisition, or a list with one cost per visit slot.
+        columns: Columns it reveals; by default the column with the name of the feature.
         group: Features of one group share a fee per visit.
         at: Slots at which it can be acquired: `"first"`, or slot numbers from 0.
     """
@@ -38,38 +37,38 @@ class FeatureSpec(_Part):
     at: Literal["first"] | list[int] | None = None
 
 
-class GroupSpec(_Part):
-    """`[groups.NAME]`: the fee charged once per visit when anything of the group is acquired."""
+class GroupSpec(_Table):
+    """`[groups.NAME]`: fee charged once per visit if any feature of the group is acquired."""
 
     fee: float
 
 
-class VisitFee(_Part):
+class VisitFee(_Table):
     """`[visit_fee]`: charged once per visit at which anything is acquired."""
 
     cost: float = 0.0
 
 
-class Schema(_Part):
+class Schema(_Table):
     """The meaning of a long table, one row per subject and visit.
 
     Args:
-        subject: Column that says whose row it is.
+        subject: Column with the subject.
         visit: Column with the slot number; or give `time` and `grid`.
-        first_visit: What the first slot is called in the `visit` column.
+        first_visit: Number of the first slot in the `visit` column.
         n_visits: Number of slots; by default as many as the table has.
         time: Column with real times, placed on `grid`; dates count from the subject's first row.
         grid: Time of every slot, increasing.
-        snap: Which slot a time belongs to: the `"nearest"`, or the last one `"before"` it.
+        snap: The slot of a time: the `"nearest"`, or the last one `"before"` it.
         end: Records at or after this time are left out.
         time_unit: Unit of the times, for axis labels; for dates `days`, `weeks`, `months`, `years`.
-        label: Column with the class; empty cells are unlabelled.
+        label: Column with the class; empty cells are unlabeled.
         classes: The classes in their order; by default those of the table, sorted.
         context: Columns that are free and known from the start.
-        categories: For columns of text, what each text is: its position in the list.
-        split: Column with the part (train, val, test) each subject was assigned to.
-        group: Column with what must not be split apart (two knees of one patient).
-        name: How the data set is called in results.
+        categories: Values of text columns; each text becomes its position in the list.
+        split: Column with each subject's split (train, val, test).
+        group: Column whose subjects stay in the same split (two knees of one patient).
+        name: Name of the data set in results.
         currency: Unit of the costs.
         features: What can be acquired.
         groups: Fees shared by features.
@@ -106,16 +105,16 @@ class Schema(_Part):
 
     @property
     def clock(self) -> str | None:
-        """The column that says when: `visit` or `time`."""
+        """The `visit` or the `time` column."""
         return self.visit if self.visit is not None else self.time
 
     @property
     def n_slots(self) -> int | None:
-        """Number of visit slots, where the schema alone decides it."""
+        """Number of visit slots, if the schema alone decides it."""
         return len(self.grid) if self.grid else self.n_visits
 
     def columns_by_role(self) -> list[tuple[str, str]]:
-        """Every column the schema speaks of, as `(role, column)`."""
+        """Every column of the schema, as `(role, column)`."""
         roles = [
             ("subject", self.subject),
             ("visit" if self.visit is not None else "time", self.clock),
@@ -128,12 +127,12 @@ class Schema(_Part):
         return [(role, column) for role, column in roles if column]
 
     def text_columns(self) -> set[str]:
-        """Columns to keep as they are written."""
+        """Columns to read as text, exactly as written."""
         single = {self.subject, self.label, self.split, self.group}
         return {c for c in single if c} | set(self.categories)
 
     def catalog(self, n_times: int | None = None) -> Catalog:
-        """The price list of the schema, over `n_times` slots where it does not say itself."""
+        """The catalog of the schema, over `n_times` slots unless the schema says how many."""
         features = tuple(
             Feature(
                 name=name,
@@ -155,11 +154,10 @@ class Schema(_Part):
 
     @classmethod
     def of(cls, cohort: Cohort) -> Schema:
-        """The schema in which histories for this cohort are written.
+        """The schema for histories of this cohort.
 
-        It is the one the cohort was read with, under the cohort's present prices. A cohort
-        that came from no table gets the plain one: columns `subject` and `visit`, and the
-        columns of its features and context.
+        It is the schema the cohort was read with, at the cohort's present costs. A cohort without
+        a schema gets columns `subject` and `visit`, and the columns of its features and context.
         """
         catalog = cohort.catalog
         base = {"subject": "subject", "visit": "visit"} if cohort.schema is None else cohort.schema

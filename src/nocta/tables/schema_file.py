@@ -1,4 +1,4 @@
-"""Read `schema.toml` and say everything that is wrong with it, in the file's own terms."""
+"""Reads `schema.toml` and lists every mistake in it, in terms of the file's keys."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from typing import Any
 
 from pydantic import BaseModel, ValidationError
 
-from nocta.core.errors import did_you_mean
-from nocta.tables.problems import Kind, Report
+from nocta.core.errors import Kind, did_you_mean
+from nocta.tables.problems import Issues
 from nocta.tables.schema import FeatureSpec, GroupSpec, Schema, VisitFee
 
 _COLUMN = "the name of a column, in quotes"
@@ -34,7 +34,7 @@ _EXPECTED = {
     "groups": "a table per group, such as [groups.blood]",
     "visit_fee": "a table with its cost",
 }
-# What a mistaken value is replaced by, so that one mistake is not reported a second time.
+# Placeholders for wrong values, so that one mistake is not reported twice.
 _PLACEHOLDERS: dict[str, Any] = {
     **dict.fromkeys(("subject", "visit", "time", "label"), ""),
     **dict.fromkeys(("cost", "fee"), 0.0),
@@ -42,46 +42,46 @@ _PLACEHOLDERS: dict[str, Any] = {
 }
 
 
-def load_schema(source: str | Path | Schema | Mapping[str, Any], report: Report) -> Schema | None:
-    """Read a schema (a path, a mapping or a `Schema`), reporting every mistake in it.
+def load_schema(source: str | Path | Schema | Mapping[str, Any], issues: Issues) -> Schema | None:
+    """Read a schema (a path, a mapping or a `Schema`) and add every mistake to the issues.
 
-    What is wrong is left out or replaced by a placeholder, so that the table can be checked
-    against the rest; `None` where there is nothing to check against.
+    A wrong entry is left out or replaced by a placeholder, so that the table can be checked
+    against the rest. `None` if nothing can be checked.
     """
     if isinstance(source, Schema):
-        _check_rules(source, report)
+        _check_rules(source, issues)
         return source
     if isinstance(source, Mapping):
-        return _parse(source, report)
+        return _parse(source, issues)
     path = Path(source)
-    report.schema = path.name
+    issues.schema = path.name
     try:
-        return _parse(tomllib.loads(path.read_text("utf-8")), report)
+        return _parse(tomllib.loads(path.read_text("utf-8")), issues)
     except OSError as error:
-        report.add(str(path), f"the schema cannot be read ({error.strerror}).", "Check the path.")
+        issues.add(str(path), f"the schema cannot be read ({error.strerror}).", "Check the path.")
     except UnicodeDecodeError:
-        report.add(path.name, "the schema is not UTF-8 text.", "Name a TOML file as the schema.")
+        issues.add(path.name, "the schema is not UTF-8 text.", "Name a TOML file as the schema.")
     except tomllib.TOMLDecodeError as error:
-        report.add(path.name, f"it is not valid TOML: {error}.", "Correct that line.")
+        issues.add(path.name, f"it is not valid TOML: {error}.", "Correct that line.")
     return None
 
 
-def _parse(source: Mapping[str, Any], report: Report) -> Schema | None:
+def _parse(source: Mapping[str, Any], issues: Issues) -> Schema | None:
     data = deepcopy(dict(source))
-    for _ in range(100):  # every round mends at least one mistake; a sound file takes one
+    for _ in range(100):  # every round repairs at least one mistake
         try:
             schema = Schema.model_validate(data)
         except ValidationError as error:
             for path in _places(error, data):
-                _report_and_mend(data, path, report)
+                _report_and_repair(data, path, issues)
         else:
-            _check_rules(schema, report)
+            _check_rules(schema, issues)
             return schema
     return None
 
 
 def _places(error: ValidationError, data: Any) -> list[tuple[str, ...]]:
-    """Where the mistakes are, each place once, in terms of the keys of the file."""
+    """The keys of the file that have mistakes, each once."""
     places: dict[tuple[str, ...], None] = {}
     for details in error.errors():
         inside, path = data, []
@@ -95,7 +95,7 @@ def _places(error: ValidationError, data: Any) -> list[tuple[str, ...]]:
 
 
 def _known_keys(path: tuple[str, ...]) -> list[str] | None:
-    """The keys that may stand where `path` ends; `None` where the user chooses the name."""
+    """The keys allowed at the end of `path`; `None` if the user chooses the name."""
     parts: dict[str, type[BaseModel]] = {"features": FeatureSpec, "groups": GroupSpec}
     if len(path) == 1:
         return list(Schema.model_fields)
@@ -104,60 +104,60 @@ def _known_keys(path: tuple[str, ...]) -> list[str] | None:
     return list(VisitFee.model_fields) if path[0] == "visit_fee" else None
 
 
-def _report_and_mend(data: dict[str, Any], path: tuple[str, ...], report: Report) -> None:
+def _report_and_repair(data: dict[str, Any], path: tuple[str, ...], issues: Issues) -> None:
     *tables, key = path
-    place = f"{report.schema}, [{'.'.join(tables)}]" if tables else report.schema
+    place = f"{issues.schema}, [{'.'.join(tables)}]" if tables else issues.schema
     kind: Kind = "cost" if key in ("cost", "fee") else "data"
     parent = data
     for table in tables:
         parent = parent[table]
     known = _known_keys(path)
     if key not in parent:
-        report.add(place, f"{key} is missing.", f"Add {key} = ..., {_EXPECTED[key]}.", kind)
+        issues.add(place, f"{key} is missing.", f"Add {key} = ..., {_EXPECTED[key]}.", kind)
         parent[key] = _PLACEHOLDERS[key]
         return
     found = parent.pop(key)
     if known is not None and key not in known:
-        hint = did_you_mean(key, known) or f" Keys here are: {', '.join(known)}."
-        report.add(place, f"there is no key '{key}'.{hint}")
+        hint = did_you_mean(key, known) or f" Allowed keys: {', '.join(known)}."
+        issues.add(place, f"there is no key '{key}'.{hint}")
         return
     expected = _EXPECTED.get(key if known else path[0], "text, in quotes")
-    report.add(place, f"{key} is {found!r}.", f"It should be {expected}.", kind)
+    issues.add(place, f"{key} is {found!r}.", f"It should be {expected}.", kind)
     if key == "columns" and isinstance(found, str):
         parent[key] = [found]
     elif known and key in _PLACEHOLDERS:
         parent[key] = deepcopy(_PLACEHOLDERS[key])
 
 
-def _check_rules(schema: Schema, report: Report) -> None:
-    """What one value alone cannot tell."""
-    where = report.schema
-    _check_clock(schema, where, report)
+def _check_rules(schema: Schema, issues: Issues) -> None:
+    """Check rules that involve several keys."""
+    where = issues.schema
+    _check_clock(schema, where, issues)
     used = {column for _, column in schema.columns_by_role()}
     for column in schema.categories:
         if column not in used:
             hint = did_you_mean(column, used) or " Remove it."
-            report.add(f"{where}, [categories]", f"'{column}' is no column in use.{hint}")
+            issues.add(f"{where}, [categories]", f"the schema uses no column '{column}'.{hint}")
     names = [str(c) for c in schema.classes or []]
     for name in sorted({n for n in names if names.count(n) > 1}):
-        report.add(where, f"class '{name}' is listed twice.", "List every class once.")
+        issues.add(where, f"class '{name}' is listed twice.", "List every class once.")
 
 
-def _check_clock(schema: Schema, where: str, report: Report) -> None:
+def _check_clock(schema: Schema, where: str, issues: Issues) -> None:
     grid = schema.grid or []
     if schema.visit is None and schema.time is None:
-        report.add(
+        issues.add(
             where,
-            "it does not say which column tells the visit.",
+            "it names no visit or time column.",
             'Add visit = "..." for slot numbers, or time = "..." with grid = [...].',
         )
     if schema.visit is not None and schema.time is not None:
-        report.add(where, "it has both visit and time.", "Keep the one that orders your rows.")
+        issues.add(where, "it has both visit and time.", "Keep one of them.")
     elif schema.time is not None and schema.grid is None:
-        report.add(where, "time needs a grid.", f"Add grid = [...], {_EXPECTED['grid']}.", "time")
+        issues.add(where, "time needs a grid.", f"Add grid = [...], {_EXPECTED['grid']}.", "time")
     elif schema.visit is not None and schema.grid is not None:
-        report.add(where, "grid goes with time, not with visit.", "Remove one of them.", "time")
+        issues.add(where, "grid goes with time, not with visit.", "Remove one of them.", "time")
     if any(b <= a for a, b in pairwise(grid)):
-        report.add(where, f"grid is {grid}.", "List every time once, in increasing order.", "time")
+        issues.add(where, f"grid is {grid}.", "List every time once, in increasing order.", "time")
     elif grid and schema.end is not None and schema.end <= grid[-1]:
-        report.add(where, f"end is {schema.end}, not after the grid.", "Give a later end.", "time")
+        issues.add(where, f"end is {schema.end}, not after the grid.", "Give a later end.", "time")

@@ -1,6 +1,6 @@
-"""A table from wherever it is: pandas, polars, pyarrow, a CSV or a Parquet file.
+"""Opens a table: a pandas, polars or pyarrow frame, or a CSV or Parquet file.
 
-Everything is seen through narwhals afterwards, so that the rest behaves the same for each.
+The result is a narwhals frame, so that all other modules treat every kind alike.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ import narwhals as nw
 import numpy as np
 from numpy.typing import NDArray
 
-from nocta.tables.problems import Report, enumerate_some
+from nocta.tables.problems import Issues, enumerate_some
 
 #: Cells that mean "not recorded", whatever their case.
 MISSING = frozenset({"", "na", "n/a", "nan", "null", "none", "."})
@@ -43,10 +43,10 @@ class Source:
     """A readable table.
 
     Args:
-        name: How messages call it.
+        name: Its name in messages.
         frame: The rows.
-        lines: `(n_rows,)` line of each row in a text file; `None` elsewhere.
-        subjects: Whose row it is, once that is known.
+        lines: `(n_rows,)` line of each row in a text file; `None` for other sources.
+        subjects: The subject of each row, once known.
     """
 
     name: str
@@ -55,11 +55,11 @@ class Source:
     subjects: Sequence[str | None] = ()
 
     def place(self, row: int) -> str:
-        """Where to find a row: its line in a text file, else its position from 0."""
+        """The place of a row: its line in a text file, else its position from 0."""
         return f"row {row}" if self.lines is None else f"line {self.lines[row]}"
 
     def place_of(self, row: int) -> str:
-        """Where to find a row, and whose it is."""
+        """The place of a row, and its subject."""
         subject = self.subjects[row] if len(self.subjects) else None
         return self.place(row) + ("" if subject is None else f", subject {subject}")
 
@@ -71,25 +71,23 @@ class Source:
         return len(self.frame)
 
 
-def open_source(table: Any, report: Report, text: Collection[str] = ()) -> Source | None:
-    """Open a table, or report why it cannot be.
+def open_source(table: Any, issues: Issues, text: Collection[str] = ()) -> Source | None:
+    """Open a frame, or a CSV (`.csv`, `.tsv`, `.csv.gz`) or Parquet file.
 
-    Args:
-        table: A frame, or the path of a CSV (`.csv`, `.tsv`, `.csv.gz`) or Parquet file.
-        report: Receives the problems.
-        text: Columns to keep as they are written, so that `007` stays `007`.
+    If it cannot be opened, the reason is added to the issues. The columns in `text` are read as
+    text, so that `007` stays `007`.
     """
     if isinstance(table, str | Path):
-        return _open_file(Path(table), report, text)
-    if hasattr(table, "iloc"):  # pandas and alike: names may be doubled, or no text
-        first = _report_duplicates([str(c) for c in table.columns], "the table", report)
+        return _open_file(Path(table), issues, text)
+    if hasattr(table, "iloc"):  # pandas: names may repeat, and may not be text
+        first = _report_duplicates([str(c) for c in table.columns], "the table", issues)
         table = table.iloc[:, first].rename(columns=str)
     elif hasattr(table, "column_names"):  # pyarrow
-        table = table.select(_report_duplicates(table.column_names, "the table", report))
+        table = table.select(_report_duplicates(table.column_names, "the table", issues))
     try:
         frame = nw.from_native(table)
     except TypeError:
-        report.add(
+        issues.add(
             "the table",
             f"it is a {type(table).__name__}.",
             "Pass a pandas, polars or pyarrow table, or the path of a CSV or Parquet file.",
@@ -98,67 +96,65 @@ def open_source(table: Any, report: Report, text: Collection[str] = ()) -> Sourc
     return Source("the table", frame.collect() if isinstance(frame, nw.LazyFrame) else frame)
 
 
-def _open_file(path: Path, report: Report, text: Collection[str]) -> Source | None:
+def _open_file(path: Path, issues: Issues, text: Collection[str]) -> Source | None:
     if path.is_dir():
-        report.add(str(path), "it is a folder.", "Name one file in it.")
+        issues.add(str(path), "it is a folder.", "Name one file in it.")
         return None
     if not path.is_file():
-        report.add(str(path), "there is no such file.", "Check the path.")
+        issues.add(str(path), "there is no such file.", "Check the path.")
         return None
     try:
         data = path.read_bytes()
     except OSError as error:
-        report.add(str(path), f"it cannot be read ({error.strerror}).")
+        issues.add(str(path), f"it cannot be read ({error.strerror}).")
         return None
     suffixes = [s.lower() for s in path.suffixes]
     if suffixes[-1:] in ([".parquet"], [".pq"]):
-        return _open_parquet(path.name, data, report)
+        return _open_parquet(path.name, data, issues)
     if suffixes[-1:] == [".gz"]:
         try:
             data = gzip.decompress(data)
         except (OSError, EOFError):
-            report.add(path.name, "it is named .gz but is not a whole gzip file.", "Compress anew.")
+            issues.add(path.name, "it is not a complete gzip file.", "Compress it again.")
             return None
-    if not _is_text(path.name, data, report):
+    if not _is_text(path.name, data, issues):
         return None
-    return _open_csv(path.name, data, "\t" if ".tsv" in suffixes else ",", report, text)
+    return _open_csv(path.name, data, "\t" if ".tsv" in suffixes else ",", issues, text)
 
 
-def _open_parquet(name: str, data: bytes, report: Report) -> Source | None:
+def _open_parquet(name: str, data: bytes, issues: Issues) -> Source | None:
     import pyarrow as pa
     from pyarrow import parquet
 
     try:
         table = parquet.read_table(BytesIO(data))
     except (pa.ArrowException, OSError) as error:
-        found = "is cut short or damaged" if data[:4] == b"PAR1" else "holds something else"
-        report.add(
+        found = "is cut short or damaged" if data[:4] == b"PAR1" else "is not Parquet"
+        issues.add(
             name,
             f"it is named Parquet but {found} ({str(error).splitlines()[0]}).",
-            "Write it again, or give it the ending of what it is.",
+            "Write it again, or correct its file extension.",
         )
         return None
-    first = _report_duplicates(table.column_names, name, report)
+    first = _report_duplicates(table.column_names, name, issues)
     return Source(name, nw.from_native(table.select(first), eager_only=True))
 
 
-def _is_text(name: str, data: bytes, report: Report) -> bool:
-    """Whether bytes look like a delimited text file; reports what else they look like."""
+def _is_text(name: str, data: bytes, issues: Issues) -> bool:
+    """Whether bytes look like a delimited text file; if not, add a problem."""
     head = data[:64].lstrip().lower()
     for signature, kind, remedy in _SIGNATURES:
         if head.startswith(signature.lower()):
-            report.add(name, f"it is named CSV but is {kind}.", f"{remedy}.")
+            issues.add(name, f"it is named CSV but is {kind}.", f"{remedy}.")
             return False
     if b"\x00" in data:
-        report.add(
-            name, "it is named CSV but is binary.", "Export the table as CSV (UTF-8) or Parquet."
-        )
+        issues.add(name, "it is named CSV but is binary.", "Export it as CSV (UTF-8) or Parquet.")
         return False
     try:
         data.decode("utf-8")
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
-        report.add(
+        issues.add(
             f"{name}, line {line}",
             f"byte {data[error.start]:#04x} is not UTF-8 text.",
             "Save the file with UTF-8 encoding.",
@@ -168,25 +164,25 @@ def _is_text(name: str, data: bytes, report: Report) -> bool:
 
 
 def _open_csv(
-    name: str, data: bytes, delimiter: str, report: Report, text: Collection[str]
+    name: str, data: bytes, delimiter: str, issues: Issues, text: Collection[str]
 ) -> Source | None:
     header = _header(data, delimiter)
     if not any(header):
-        report.add(name, "it is empty.", "Give it a line of column names, then one line per visit.")
+        issues.add(name, "it is empty.", "Give it a line of column names, then one line per visit.")
         return None
     other = {d: len(_header(data, d)) for d in (",", ";", "\t", "|") if d != delimiter}
     likely = max(other, key=other.__getitem__)
     if len(header) == 1 and other[likely] > 1:
         shown = {"\t": "tab", " ": "space"}
-        report.add(
+        issues.add(
             f"{name}, line 1",
             f"the columns are separated by '{shown.get(likely, likely)}', "
             f"not by '{shown.get(delimiter, delimiter)}'.",
-            "Save it with commas (or tabs, named .tsv), or read it yourself and pass the frame.",
+            "Save it with commas (or with tabs, as .tsv), or read it in Python and pass the frame.",
         )
         return None
-    first = _report_duplicates(header, f"{name}, line 1", report)
-    return _parse_csv(name, data, delimiter, header, first, report, text)
+    first = _report_duplicates(header, f"{name}, line 1", issues)
+    return _parse_csv(name, data, delimiter, header, first, issues, text)
 
 
 def _header(data: bytes, delimiter: str) -> list[str]:
@@ -200,7 +196,7 @@ def _parse_csv(
     delimiter: str,
     header: list[str],
     first: list[int],
-    report: Report,
+    issues: Issues,
     text: Collection[str],
 ) -> Source | None:
     import pyarrow as pa
@@ -234,14 +230,14 @@ def _parse_csv(
             ),
         )
     except pa.ArrowException as error:
-        report.add(name, f"it cannot be read as CSV ({error}).", "Check quotes and line ends.")
+        issues.add(name, f"it cannot be read as CSV ({error}).", "Check quotes and line ends.")
         return None
     if uneven:
         places = [f"line {number + 1} has {found}" for number, found in uneven]
-        report.add(
+        issues.add(
             name,
             f"the header has {len(header)} columns, but {enumerate_some(places)}.",
-            "Quote cells that hold a comma; keep empty cells' commas.",
+            "Quote cells that contain a comma, and keep the commas of empty cells.",
         )
     n_lines = table.num_rows + len(uneven)
     skipped = {number + 1 for number, _ in uneven}
@@ -253,9 +249,9 @@ def _parse_csv(
     return Source(name, nw.from_native(table.filter(~blank), eager_only=True), lines[~blank])
 
 
-def _report_duplicates(names: Sequence[str], where: str, report: Report) -> list[int]:
-    """Positions of the first of every name; reports names that come twice."""
+def _report_duplicates(names: Sequence[str], where: str, issues: Issues) -> list[int]:
+    """Positions of the first of every name; a name that occurs twice is a problem."""
     for name, count in Counter(names).items():
         if count > 1:
-            report.add(where, f"column '{name}' is there {count} times.", "Keep or rename one.")
+            issues.add(where, f"column '{name}' occurs {count} times.", "Keep one, or rename.")
     return [names.index(c) for c in dict.fromkeys(names)]

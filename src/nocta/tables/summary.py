@@ -1,4 +1,4 @@
-"""The data card of a cohort: who, when, what is missing, how the classes lie, what it costs."""
+"""The data card of a cohort (`nocta describe`): subjects, visits, labels, missing values, costs."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ class CohortSummary:
     """Counts of a cohort, per visit slot.
 
     Args:
-        cohort: What is described.
-        subjects: `(L,)` subjects whose visit took place.
+        cohort: The cohort.
+        subjects: `(L,)` number of subjects with a visit.
         class_counts: `(L, C)` labels of each class.
-        recorded: `(L, M)` share of the visits at which a feature was recorded; NaN where it
-            cannot be acquired or nobody came.
+        recorded: `(L, M)` share of visits with a recorded value; NaN if the feature cannot be
+            acquired or there was no visit.
         notes: What was left out or ignored when it was read.
 
     Example:
@@ -57,17 +57,12 @@ class CohortSummary:
 
     @property
     def slot_names(self) -> list[str]:
-        """What the visit slots are called: their times where there are any."""
-        times = self.cohort.slot_times
-        return (
-            [str(t) for t in range(self.cohort.n_times)]
-            if times is None
-            else [f"{t:g}" for t in times]
-        )
+        """Names of the visit slots: their times if known, else their numbers."""
+        return [f"{t:g}" for t in self.cohort.slot_times or range(self.cohort.n_times)]
 
     @property
     def missing_by_feature(self) -> NDArray[np.float64]:
-        """Share of the visits that took place at which a feature was not recorded, `(M,)`."""
+        """Share of visits without a recorded value of each feature, `(M,)`."""
         offered = np.where(self.cohort.catalog.open_slots, self.subjects[:, None], 0).sum(axis=0)
         return np.asarray(1 - self.cohort.recorded.sum(axis=(0, 1)) / np.maximum(offered, 1))
 
@@ -102,17 +97,17 @@ class CohortSummary:
         if catalog.context:
             lines.append(f"- free context: {', '.join(catalog.context)}")
         if cohort.groups is not None:
-            lines.append(f"- {len(np.unique(cohort.groups)):,} groups that are not split apart")
+            lines.append(f"- {len(np.unique(cohort.groups)):,} groups, each kept in one split")
         if cohort.fixed_split is not None:
-            parts, counts = np.unique(cohort.fixed_split, return_counts=True)
-            shown = ", ".join(f"{p} {c:,}" for p, c in zip(parts, counts, strict=True))
-            lines.append(f"- assigned parts: {shown}")
+            names, counts = np.unique(cohort.fixed_split, return_counts=True)
+            shown = ", ".join(f"{s} {c:,}" for s, c in zip(names, counts, strict=True))
+            lines.append(f"- assigned split: {shown}")
         return "\n".join(lines)
 
     def _visit_table(self) -> str:
         classes, counts = self.cohort.classes, self.class_counts
         many = len(classes) > _MOST_CLASSES
-        header = [self.cohort.time_unit, "subjects", "labelled"]
+        header = [self.cohort.time_unit, "subjects", "labeled"]
         header += ["classes seen", "most frequent"] if many else list(classes)
         rows = []
         for slot, name in enumerate(self.slot_names):
@@ -135,11 +130,7 @@ class CohortSummary:
             price = self._price(costs[0])
             if costs.size > 1:
                 price += f" to {self._price(costs[-1])}"
-            at = (
-                "every visit"
-                if feature.at is None
-                else ", ".join(self.slot_names[t] for t in feature.at)
-            )
+            at = ", ".join(self.slot_names[t] for t in feature.at or ()) or "every visit"
             missing = f"{self.missing_by_feature[m]:.1%}"
             columns = ", ".join(feature.columns)
             rows.append([feature.name, columns, price, feature.group or "", at, missing])
@@ -148,7 +139,7 @@ class CohortSummary:
     def _fees(self) -> list[str]:
         catalog = self.cohort.catalog
         lines = [
-            f"- {self._price(fee)} per visit at which anything of '{group}' is acquired"
+            f"- {self._price(fee)} per visit with any acquisition from group '{group}'"
             for group, fee in catalog.group_fees.items()
         ]
         if catalog.visit_fee:
@@ -178,7 +169,7 @@ class CohortSummary:
 
 
 def markdown_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """A Markdown table whose columns line up in plain text too.
+    """A Markdown table with aligned columns.
 
     Example:
         >>> print(markdown_table(["visit", "n"], [["0", "300"]]))

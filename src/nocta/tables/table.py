@@ -1,4 +1,4 @@
-"""From a long table and its schema to a `Cohort`."""
+"""Reads a long table with its schema into a `Cohort`."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from nocta.tables.assemble import (
     values_by_slot,
 )
 from nocta.tables.columns import to_ids
-from nocta.tables.problems import Kind, Report, enumerate_some
+from nocta.tables.problems import Issues
 from nocta.tables.rows import Rows, read_rows, read_subjects
 from nocta.tables.schema import Schema
 from nocta.tables.schema_file import load_schema
@@ -37,12 +37,7 @@ SchemaLike = str | Path | Schema | Mapping[str, Any]
 
 @dataclass(frozen=True)
 class Reading:
-    """A cohort read from a table, and what is worth knowing about the reading.
-
-    Args:
-        cohort: The records.
-        notes: What was left out or ignored, in sentences.
-    """
+    """A cohort read from a table, with notes on what was left out or ignored."""
 
     cohort: Cohort
     notes: tuple[str, ...]
@@ -57,7 +52,7 @@ def read_cohort(table: Any, schema: SchemaLike) -> Cohort:
         schema: Path of `schema.toml`, or the same as a mapping or a `Schema`.
 
     Raises:
-        DataError: Naming every problem of the table and of the schema.
+        DataError: Lists every problem of the table and of the schema.
 
     Example:
         >>> import pandas as pd
@@ -78,69 +73,66 @@ def read_cohort(table: Any, schema: SchemaLike) -> Cohort:
 def read_table(
     table: Any, schema: SchemaLike, *, part: bool = False, optional: Collection[str] = ()
 ) -> Reading:
-    """Like `read_cohort`, with the notes.
+    """Like `read_cohort`, but returns the notes.
 
     Args:
         table: As for `read_cohort`; or a folder of Parquet parts (`nocta.tables.parts.stored`).
         schema: As for `read_cohort`.
-        part: Whether it is one part of a larger table, in which not every visit, class and
-            feature need occur.
-        optional: Roles whose columns may be absent, as `DIVIDING` where a model is only used.
+        part: Whether it is one part of a larger table, which may lack some visits and classes.
+        optional: Roles whose columns may be absent, such as `DIVIDING` to use a fitted model.
     """
     if isinstance(table, str | Path) and Path(table).is_dir():
         from nocta.tables.parts.stored import gather_parts
 
         return gather_parts(table, schema, optional)
-    report = Report()
-    parsed = load_schema(schema, report)
-    source = open_source(table, report, parsed.text_columns() if parsed else ())
+    issues = Issues()
+    parsed = load_schema(schema, issues)
+    source = open_source(table, issues, parsed.text_columns() if parsed else ())
     cohort = None
     if parsed is not None and source is not None:
-        check_columns(source, parsed, report, optional=optional)
-        cohort = _cohort(source, parsed, report, part)
-    report.raise_problems(table_name(table))
+        check_columns(source, parsed, issues, optional=optional)
+        cohort = _cohort(source, parsed, issues, part)
+    issues.raise_problems(table_name(table))
     assert cohort is not None
-    return Reading(cohort, tuple(report.notes))
+    return Reading(cohort, tuple(issues.notes))
 
 
 def table_name(table: Any) -> str:
-    """How messages call a table."""
+    """Name of a table in messages."""
     return Path(table).name if isinstance(table, str | Path) else "The table"
 
 
-def _cohort(source: Source, schema: Schema, report: Report, part: bool) -> Cohort | None:
+def _cohort(source: Source, schema: Schema, issues: Issues, part: bool) -> Cohort | None:
     if schema.label is None:
-        report.add(
-            report.schema, "it does not say which column is the label.", 'Add label = "...".'
-        )
+        issues.add(issues.schema, "it names no label column.", 'Add label = "...".')
     if not len(source):
-        report.add(source.name, "the table has no rows.", "Give it one row per subject and visit.")
-        read_catalog(schema, None, report)
+        issues.add_empty(source.name)
+        read_catalog(schema, None, issues)
         return None
     if schema.subject in source.columns:
-        source = read_subjects(source, schema, report)
-    columns = read_columns(source, schema, report)
+        source = read_subjects(source, schema, issues)
+    columns = read_columns(source, schema, issues)
     rows = None
     if source.subjects and schema.clock in source.columns:
-        rows = read_rows(source, schema, report)
+        rows = read_rows(source, schema, issues)
         if not part:
-            _check_first_slot(source, schema, rows, report)
-    catalog = read_catalog(schema, rows, report)
+            _check_first_slot(source, schema, rows, issues)
+    catalog = read_catalog(schema, rows, issues)
     labels: list[int] = []
     classes: list[str] = []
     if schema.label and schema.label in source.columns:
-        labels, classes = read_labels(source, schema, report, part=part)
+        labels, classes = read_labels(source, schema, issues, part=part)
     if rows is None:
         return None
-    context = context_by_subject(source, schema.context, rows, columns, report)
-    groups = text_by_subject(source, schema.group, "group", rows, report)
-    parts = text_by_subject(source, schema.split, "split", rows, report)
-    _check_groups(groups, parts, report)
-    if report.problems or catalog is None:
+    context = context_by_subject(source, schema.context, rows, columns, issues)
+    groups = text_by_subject(source, schema.group, "group", rows, issues)
+    split = text_by_subject(source, schema.split, "split", rows, issues)
+    _check_groups(groups, split, issues)
+    if issues.problems or catalog is None:
         return None
     values = values_by_slot(catalog, rows, columns)
     if not part:
-        _note_unusual(catalog, values, report)
+        _note_unusual(catalog, values, issues)
     return Cohort(
         values=values,
         labels=labels_by_slot(rows, np.array(labels)),
@@ -153,13 +145,13 @@ def _cohort(source: Source, schema: Schema, report: Report, part: bool) -> Cohor
         name=schema.name or source.name.split(".")[0].removeprefix("the "),
         slot_times=tuple(schema.grid) if schema.grid else None,
         time_unit=schema.time_unit or ("time" if schema.grid else "visit"),
-        fixed_split=None if parts is None else np.array(parts),
+        fixed_split=None if split is None else np.array(split),
         schema=_resolved(schema, catalog, classes),
     )
 
 
 def _resolved(schema: Schema, catalog: Catalog, classes: list[str]) -> dict[str, Any]:
-    """The schema as plain data, with what the table decided filled in."""
+    """The schema as plain data, with classes and number of visits as found in the table."""
     data: dict[str, Any] = schema.model_dump(mode="json", exclude_none=True)
     data["classes"] = classes
     if not schema.grid:
@@ -167,33 +159,32 @@ def _resolved(schema: Schema, catalog: Catalog, classes: list[str]) -> dict[str,
     return data
 
 
-def read_columns(source: Source, schema: Schema, report: Report) -> dict[str, NDArray[np.float64]]:
-    """The context and feature columns that are there, as numbers."""
+def read_columns(source: Source, schema: Schema, issues: Issues) -> dict[str, NDArray[np.float64]]:
+    """The context and feature columns that the table has, as numbers."""
     names = {
         column: None
         for role, column in schema.columns_by_role()
         if (role == "context" or role.startswith("features.")) and column in source.columns
     }
-    return {name: read_numbers(source, name, schema, report).values for name in names}
+    return {name: read_numbers(source, name, schema, issues).values for name in names}
 
 
-def read_catalog(schema: Schema, rows: Rows | None, report: Report) -> Catalog | None:
-    """The price list; its problems join the report."""
+def read_catalog(schema: Schema, rows: Rows | None, issues: Issues) -> Catalog | None:
+    """The catalog of the schema; its problems are added to the issues."""
     lists = [len(f.cost) for f in schema.features.values() if isinstance(f.cost, list)]
     try:
         return schema.catalog(max([1, *lists]) if rows is None else rows.n_slots)
     except DataError as error:
-        for line in str(error).splitlines():
-            kind: Kind = "cost" if "cost" in line or "fee" in line else "data"
-            report.add(report.schema, line, kind=kind)
+        for problem in error.problems:
+            issues.add(issues.schema, problem.what, kind=problem.kind)
     return None
 
 
-def _check_first_slot(source: Source, schema: Schema, rows: Rows, report: Report) -> None:
+def _check_first_slot(source: Source, schema: Schema, rows: Rows, issues: Issues) -> None:
     first = int(rows.slot[rows.order].min(initial=rows.n_slots))
     if schema.visit is not None and 0 < first < rows.n_slots:
         number = first + schema.first_visit
-        report.add(
+        issues.add(
             f"{source.name}, column '{schema.visit}'",
             f"no row has the first visit, {schema.first_visit}; they start at {number}.",
             f"Add first_visit = {number} to the schema, or number visits from 0.",
@@ -201,30 +192,29 @@ def _check_first_slot(source: Source, schema: Schema, rows: Rows, report: Report
         )
 
 
-def _check_groups(groups: list[str] | None, parts: list[str] | None, report: Report) -> None:
-    if groups is None or parts is None:
+def _check_groups(groups: list[str] | None, split: list[str] | None, issues: Issues) -> None:
+    if groups is None or split is None:
         return
     seen = defaultdict(set)
-    for group, part in zip(groups, parts, strict=True):
-        seen[group].add(part)
-    torn = [f"{g} ({' and '.join(sorted(p))})" for g, p in seen.items() if len(p) > 1]
-    if torn:
-        report.add(
-            f"{report.schema}, split",
-            f"groups in more than one part: {enumerate_some(torn)}.",
-            "Put every subject of a group into the same part.",
-        )
+    for group, name in zip(groups, split, strict=True):
+        seen[group].add(name)
+    issues.add_each(
+        f"{issues.schema}, split",
+        "groups in more than one split",
+        [f"{g} ({' and '.join(sorted(s))})" for g, s in seen.items() if len(s) > 1],
+        "Put every subject of a group into the same split.",
+    )
 
 
-def _note_unusual(catalog: Catalog, values: NDArray[np.float32], report: Report) -> None:
-    """Features that are recorded where they cannot be acquired, or nowhere."""
+def _note_unusual(catalog: Catalog, values: NDArray[np.float32], issues: Issues) -> None:
+    """Note features that are never recorded, or recorded when they cannot be acquired."""
     for m, feature in enumerate(catalog.features):
         recorded = np.any(~np.isnan(values[:, :, catalog.owner == m]), axis=2)
         closed = int(recorded[:, ~catalog.open_slots[:, m]].sum())
         if closed:
-            report.note(
-                f"{closed} records of '{feature.name}' lie at visits where it cannot be "
-                "acquired, and stay hidden."
+            issues.note(
+                f"{closed} records of '{feature.name}' are at visits at which it cannot be "
+                "acquired; they are not used."
             )
         if not recorded.any():
-            report.note(f"'{feature.name}' is never recorded.")
+            issues.note(f"'{feature.name}' is never recorded.")

@@ -34,11 +34,11 @@ def test_the_example_clinic_is_understood() -> None:
     assert draft.check.startswith("Cohort('clinic': 300 subjects, 5 times, 7 features")
     doubts = "\n".join(draft.unsure)
     for part in (
-        "grid: [0.0, 0.5, 1.0, 2.0, 3.0] are the usual times",
-        "the order of 'sex' is alphabetical",
+        "grid: [0.0, 0.5, 1.0, 2.0, 3.0] are typical visit times",
+        "those of 'sex' are in alphabetical order",
         "'drinks_per_week' is recorded at first visits only",
         "stiffness, attenuation are always recorded together",
-        "fill in what they cost you",
+        "fill in the real costs",
     ):
         assert part in doubts
 
@@ -48,8 +48,8 @@ def test_the_order_of_text_classes_is_drafted_to_be_changed() -> None:
     schema = tomllib.loads(draft.text)
     assert schema["classes"] == ["decompensated", "progressing", "stable"]
     line = next(line for line in draft.text.splitlines() if line.startswith("classes"))
-    assert "# CHECK: the order of 'stage' is alphabetical" in line
-    assert any(text.startswith("classes: the order of 'stage'") for text in draft.unsure)
+    assert "# CHECK: those of 'stage' are in alphabetical order" in line
+    assert any(text.startswith("classes: those of 'stage'") for text in draft.unsure)
     mine = {**schema, "classes": schema["classes"][::-1]}
     cohort = read_table(EXAMPLES / "clinic.csv", mine).cohort
     assert cohort.classes == ("stable", "progressing", "decompensated")
@@ -59,7 +59,7 @@ def test_of_two_classes_the_positive_one_is_named(visits: pd.DataFrame) -> None:
     draft = draft_schema(visits.assign(stage=["ill", "well"] * 3))
     assert tomllib.loads(draft.text)["classes"] == ["ill", "well"]
     doubts = "\n".join(draft.unsure)
-    assert "the second, 'well', is the positive class of AP and ROC AUC; swap them" in doubts
+    assert "the second, 'well', is the positive class for AP and ROC AUC; swap them" in doubts
 
 
 @pytest.mark.parametrize("cells", [[0, 1] * 3, ["0", "1", "ill"] * 2])
@@ -104,7 +104,7 @@ def test_prices_are_taken_from_the_list(visits: pd.DataFrame) -> None:
 @pytest.mark.parametrize(
     ("prices", "message"),
     [
-        ({"feature": ["allt"], "cost": [1]}, "no feature of the table is called 'allt'. Did you"),
+        ({"feature": ["allt"], "cost": [1]}, "the table has no feature 'allt'. Did you"),
         ({"feature": ["alt"], "price": [1]}, "the price list has no column 'cost'"),
         ({"feature": ["alt"], "cost": [-1]}, "row 0: no cost of at least 0 for 'alt'"),
         ({"feature": ["alt", "alt"], "cost": [1, 2]}, "row 1: 'alt' has a second price"),
@@ -189,13 +189,13 @@ def test_a_visit_that_is_no_number_is_not_replaced_by_a_measurement(
     name: str, cells: list[str]
 ) -> None:
     table = pd.DataFrame({"id": [1, 1, 2, 2], name: cells * 2, "alt": [1.5, 2.5, 3.5, 4.5]})
-    with pytest.raises(DataError, match=f"'{name}' is called so but holds '{cells[0]}'"):
+    with pytest.raises(DataError, match=f"'{name}' has a visit-like name but holds '{cells[0]}'"):
         draft_schema(table)
 
 
 def test_only_what_grows_is_taken_for_time_unasked() -> None:
     rows = {"who": ["x", "x", "y", "y"], "alt": [4.5, 2.5, 3.5, 1.5], "ill": ["a", "b", "b", "a"]}
-    with pytest.raises(DataError, match="no column tells the visits of a subject apart"):
+    with pytest.raises(DataError, match="no column distinguishes the visits of a subject"):
         draft_schema(pd.DataFrame(rows))
     assert drafted(pd.DataFrame({**rows, "seen": [0, 3, 0, 7]}))["time"] == "seen"
 
@@ -215,11 +215,11 @@ def test_what_the_drafted_grid_loses_is_said() -> None:
     late = pd.DataFrame({"id": ["z"], "days": [90], "alt": [1.0], "ill": [0]})
     draft = draft_schema(pd.concat([table, late], ignore_index=True))
     said = (
-        "of 38 rows, 2 share a slot with a later one (the last value counts) and 1 lies after its "
-        "end (left out)"
+        "out of 38 rows, 2 share a slot with a later row (the last value counts) and 1 comes "
+        "after the end (left out)"
     )
     grid = next(line for line in draft.text.splitlines() if line.startswith("grid"))
-    assert grid.endswith(f"a record belongs to the nearest; {said}")
+    assert grid.endswith(f"a record goes to the nearest one; {said}")
     assert any(text.startswith("grid: ") and said in text for text in draft.unsure)
     notes = read_table(pd.concat([table, late]), tomllib.loads(draft.text)).notes
     assert [note.split()[0] for note in notes] == ["1", "2"]
@@ -231,7 +231,7 @@ def test_what_is_called_like_a_label_is_no_feature(visits: pd.DataFrame) -> None
     schema = tomllib.loads(draft.text)
     assert schema["label"] in (label, "label_next")
     assert not {"label_next", "outcome"} & {*schema["features"], *schema["context"]}
-    assert "# left out: outcome (called like a label" in draft.text
+    assert "# left out: outcome (named like a label" in draft.text
     assert "features: 'outcome' is left out" in "\n".join(draft.unsure)
     prices = pd.DataFrame({"feature": ["outcome"], "cost": [3.0]})
     assert drafted(visits.assign(outcome=np.arange(6) / 7), prices)["features"]["outcome"]
@@ -245,7 +245,7 @@ def test_what_is_only_known_later_is_left_out(visits: pd.DataFrame, name: str) -
     draft = draft_schema(visits.assign(**{name: [3.5, 3.5, 3.5, 1.5, 1.5, 1.5]}))
     schema = tomllib.loads(draft.text)
     assert name not in {*schema["features"], *schema["context"]}
-    assert f"# left out: {name} (called like something that is only known later" in draft.text
+    assert f"# left out: {name} (named like something known only later" in draft.text
 
 
 def test_decimal_commas_are_pointed_out() -> None:
@@ -279,7 +279,7 @@ def test_a_column_that_gives_the_label_away_is_pointed_out(text: bool) -> None:
         }
     )
     doubts = "\n".join(draft_schema(table).unsure)
-    assert "'ward' alone tells a class of 'outcome' apart (ROC AUC 1.00)" in doubts
+    assert "'ward' alone separates a class of 'outcome' from the others (ROC AUC 1.00)" in doubts
     assert "'alt' alone" not in doubts
 
 
@@ -296,13 +296,14 @@ def test_a_continuous_outcome_is_not_taken_for_a_label() -> None:
     )
     draft = draft_schema(many.assign(outcome=np.arange(36) / 7))
     assert "label" not in tomllib.loads(draft.text)
-    assert "'outcome' is called so but holds 36 different values" in "\n".join(draft.unsure)
+    doubts = "\n".join(draft.unsure)
+    assert "'outcome' has a label-like name but holds 36 different values" in doubts
 
 
 def test_what_is_no_long_table_is_refused() -> None:
     with pytest.raises(DataError, match="with one visit per subject there is nothing to plan"):
         draft_schema(pd.DataFrame({"id": [1, 2, 3], "alt": [0.5, 1.5, 2.5]}))
-    with pytest.raises(DataError, match="no column tells the visits of a subject apart"):
+    with pytest.raises(DataError, match="no column distinguishes the visits of a subject"):
         draft_schema(pd.DataFrame({"id": [1, 1, 2, 2], "alt": ["a", "b", "a", "b"]}))
     with pytest.raises(DataError, match="the table has no rows"):
         draft_schema(pd.DataFrame({"id": [], "visit": []}))
@@ -317,4 +318,4 @@ def test_mistakes_of_the_table_are_passed_on(visits: pd.DataFrame) -> None:
 
 def test_a_label_with_one_value_is_told(visits: pd.DataFrame) -> None:
     doubts = "\n".join(draft_schema(visits.assign(stage="mild")).unsure)
-    assert "'stage' is called so but holds one value only; a label has 2 to 20" in doubts
+    assert "'stage' has a label-like name but holds one value only; a label has 2 to 20" in doubts

@@ -12,7 +12,7 @@ import pytest
 from nocta.core.cohort import Cohort
 from nocta.core.errors import DataError, DataFileMissing
 from nocta.tables.parts.parts import CohortParts, _occurring_twice, is_parts
-from nocta.tables.parts.stored import StoredCohort, gather_parts, store
+from nocta.tables.parts.stored import StorageLimits, StoredCohort, gather_parts, store
 from nocta.tables.table import read_table
 from nocta.tables.validate import DIVIDING, order_classes
 from nocta.testing import tiny_cohort
@@ -102,7 +102,7 @@ def test_counts_of_all_parts_are_added_up(tmp_path: Path) -> None:
     schema = folder / "schema.toml"
     schema.write_text(SCHEMA.replace('visit = "visit"', 'time = "visit"\ngrid = [0, 2]\nend = 4'))
     whole = read_table(table, schema).notes
-    assert any("share a slot with a later one" in note for note in whole)
+    assert any("share a slot with a later row" in note for note in whole)
     assert gather_parts(folder, schema).notes == whole
 
 
@@ -126,7 +126,7 @@ def test_a_piece_of_a_file_is_named_in_errors(tmp_path: Path) -> None:
     frame.loc[len(frame) - 1, "alt"] = "high"
     folder = write_parts(tmp_path / "one", frame.astype({"alt": str}), (30,))
     parts = CohortParts.open(folder / "part-0.parquet", folder / "schema.toml", rows_per_part=20)
-    with pytest.raises(DataError, match=r"part-0.parquet, from row \d+ on: .*\n.*'high'"):
+    with pytest.raises(DataError, match=r"part-0.parquet, from row \d+: .*\n.*'high'"):
         list(parts.cohorts())
 
 
@@ -148,7 +148,7 @@ def test_files_without_a_row_are_left_out(folder: Path, tmp_path: Path) -> None:
     nobody = tmp_path / "nobody"
     nobody.mkdir()
     first.iloc[:0].to_parquet(nobody / "part-0.parquet")
-    with pytest.raises(DataError, match="nobody': the table has no rows"):
+    with pytest.raises(DataError, match="nobody' has no rows"):
         CohortParts.open(nobody, folder / "schema.toml")
 
 
@@ -201,12 +201,11 @@ def test_hidden_files_are_no_parts(folder: Path) -> None:
     assert len(CohortParts.open(folder, folder / "schema.toml")) == 3
 
 
-def test_a_stored_cohort_takes_large_subsets_to_disk(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("nocta.tables.parts.stored.IN_MEMORY", 100)
-    monkeypatch.setattr("nocta.tables.parts.stored._ROWS", 4)
+def test_a_stored_cohort_takes_large_subsets_to_disk() -> None:
     cohort = tiny_cohort(20)
     rows = np.random.default_rng(0).permutation(20)[:15]
-    some, expected = store(cohort).subset(rows), cohort.subset(rows)
+    stored = store(cohort, StorageLimits(bytes_in_memory=100, rows_per_copy=4))
+    some, expected = stored.subset(rows), cohort.subset(rows)
     assert isinstance(some.values.base, np.memmap)
     for name in ("values", "labels", "visits", "context", "subjects"):
         np.testing.assert_array_equal(getattr(some, name), getattr(expected, name))

@@ -1,4 +1,4 @@
-"""Draft a commented `schema.toml` from a long table and, where there is one, a price list."""
+"""Drafts a commented `schema.toml` from a long table and, optionally, a price list."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from nocta.core.errors import DataError, did_you_mean
 from nocta.tables.columns import to_numbers, to_text
 from nocta.tables.draft.guess import Guess, guess_columns
 from nocta.tables.draft.seen import look_at
-from nocta.tables.problems import Report
+from nocta.tables.problems import Issues
 from nocta.tables.source import Source, open_source
 from nocta.tables.table import read_table, table_name
 
@@ -34,10 +34,10 @@ class Draft:
 
     Args:
         text: The file, with comments.
-        unsure: What should be looked at, in sentences.
-        check: What reading the table with this schema gives: the cohort in one line, or the
-            problems that are left.
-        readable: Whether the table can be read with it as it is.
+        unsure: What to check, one sentence each.
+        check: The result of reading the table with this schema: the cohort in one line, or the
+            remaining problems.
+        readable: Whether the table can be read with the draft as it is.
     """
 
     text: str
@@ -47,12 +47,12 @@ class Draft:
 
 
 def draft_schema(table: Any, costs: Any = None) -> Draft:
-    """Draft the schema of a table; nothing is asked that can be seen from the data.
+    """Draft the schema of a table, guessing what the data do not say.
 
     Args:
         table: A frame, or the path of a CSV or Parquet file.
-        costs: Price list with columns `feature` and `cost`, perhaps `group`; a frame or a path.
-            Without one each feature costs 1, to be filled in.
+        costs: Price list with columns `feature`, `cost` and optionally `group`; a frame or a path.
+            Without one, every feature costs 1.
 
     Example:
         >>> import pandas as pd
@@ -61,64 +61,63 @@ def draft_schema(table: Any, costs: Any = None) -> Draft:
         >>> print(draft.check)
         Cohort('table': 2 subjects, 2 times, 1 features, 2 classes)
     """
-    report = Report()
-    source = open_source(table, report)
+    issues = Issues()
+    source = open_source(table, issues)
     if source is not None and not len(source):
-        report.add(source.name, "the table has no rows.", "Give it one row per subject and visit.")
-    prices = {} if costs is None else read_prices(costs, report)
-    if source is None or report.problems:
-        report.raise_problems(table_name(table))
+        issues.add_empty(source.name)
+    prices = {} if costs is None else read_prices(costs, issues)
+    issues.raise_problems(table_name(table))
     assert source is not None
     guess = guess_columns(look_at(source), prices)
-    _check_guess(source, guess, report)
-    _check_prices(guess, prices, report)
-    report.raise_problems(table_name(table))
+    _check_guess(source, guess, issues)
+    _check_prices(guess, prices, issues)
+    issues.raise_problems(table_name(table))
     text = write_schema(guess, prices, priced=costs is not None)
     check, readable = _try(table, text)
     unsure = list(guess.unsure)
     if costs is None:
-        unsure.append(f"costs: every feature costs {DEFAULT_COST:g}; fill in what they cost you.")
+        unsure.append(f"costs: every feature costs {DEFAULT_COST:g}; fill in the real costs.")
     elif missing := [f for f in guess.features if f not in prices]:
         unsure.append(f"costs: no price for {', '.join(missing)}; they cost {DEFAULT_COST:g}.")
     return Draft(text, tuple(unsure), check, readable)
 
 
-def _check_guess(source: Source, guess: Guess, report: Report) -> None:
+def _check_guess(source: Source, guess: Guess, issues: Issues) -> None:
     if guess.subject is None:
-        report.add(
+        issues.add(
             source.name,
             "no column looks like the subject: "
-            + (guess.obstacle or "none repeats without empty cells."),
-            "A long table has one row per subject and visit; name whose row it is.",
+            + (guess.obstacle or "no column has repeated values without empty cells."),
+            "A long table has one row per subject and visit; add a subject column.",
         )
     elif guess.visit is None and guess.time is None:
-        report.add(
+        issues.add(
             source.name,
-            f"no column tells the visits of a subject apart. {guess.obstacle}".rstrip(),
-            "Add the visit number, or the time, of every row.",
+            f"no column distinguishes the visits of a subject. {guess.obstacle}".rstrip(),
+            "Add a column with the visit number or the time of every row.",
         )
 
 
-def _check_prices(guess: Guess, prices: dict[str, Price], report: Report) -> None:
+def _check_prices(guess: Guess, prices: dict[str, Price], issues: Issues) -> None:
     free = [n for n in guess.context if n in prices]
-    for name in free:  # what has a price is no free context
+    for name in free:  # context is free, so a column with a price is a feature
         guess.context.remove(name)
         guess.features.append(name)
     for name in prices:
         if name not in guess.features:
             hint = did_you_mean(name, guess.features) or " Remove it from the list."
-            report.add("price list", f"no feature of the table is called '{name}'.{hint}")
+            issues.add("price list", f"the table has no feature '{name}'.{hint}")
 
 
-def read_prices(costs: Any, report: Report) -> dict[str, Price]:
-    """A price list: columns `feature`, `cost` and perhaps `group`."""
-    source = open_source(costs, report, text={"feature", "group"})
+def read_prices(costs: Any, issues: Issues) -> dict[str, Price]:
+    """A price list: columns `feature`, `cost` and optionally `group`."""
+    source = open_source(costs, issues, text={"feature", "group"})
     if source is None:
         return {}
     absent = [c for c in ("feature", "cost") if c not in source.columns]
     for column in absent:
         hint = did_you_mean(column, source.columns)
-        report.add(source.name, f"the price list has no column '{column}'.{hint}", kind="cost")
+        issues.add(source.name, f"the price list has no column '{column}'.{hint}", kind="cost")
     if absent:
         return {}
     names = to_text(source.frame["feature"])
@@ -129,9 +128,9 @@ def read_prices(costs: Any, report: Report) -> dict[str, Price]:
         where = f"{source.name}, {source.place(row)}"
         if name is None or np.isnan(cost) or cost < 0:
             found = "no feature" if name is None else f"no cost of at least 0 for '{name}'"
-            report.add(where, f"{found}.", "Give the name and a number.", "cost")
+            issues.add(where, f"{found}.", "Give a feature name and a number.", "cost")
         elif name in prices:
-            report.add(where, f"'{name}' has a second price.", "Keep one.", "cost")
+            issues.add(where, f"'{name}' has a second price.", "Keep one.", "cost")
         else:
             prices[name] = Price(cost, group)
     return prices
@@ -150,26 +149,29 @@ def _try(table: Any, text: str) -> tuple[str, bool]:
 
 
 def write_schema(guess: Guess, prices: dict[str, Price], *, priced: bool) -> str:
-    """The file, with a comment wherever somebody has to look."""
+    """The file, with a comment on every guess."""
     lines = [
-        "# What the columns mean and what each feature costs.",
+        "# The meaning of each column and the cost of each feature.",
         "# Drafted by `nocta init`; lines marked CHECK are guesses.",
         "",
         _entry("subject", guess.subject, _doubt(guess, "subject")),
         *_clock_lines(guess),
     ]
     if guess.label is None:
-        doubt = _doubt(guess, "label") or "CHECK: no column looks like one"
-        lines.append(f'# label = "..."   # {doubt}; it is needed to train')
+        doubt = _doubt(guess, "label") or "CHECK: no column looks like a label"
+        lines.append(f'# label = "..."   # {doubt} (needed to train)')
     else:
         lines.append(_entry("label", guess.label, _doubt(guess, "label")))
     if guess.classes:
         lines.append(_entry("classes", guess.classes, _doubt(guess, "classes")))
-    known = "CHECK: free and known at the first visit? what is constant can be an outcome"
+    known = "CHECK: free and known at the first visit? A constant column can be an outcome"
     lines.append(_entry("context", guess.context, known if guess.context else "free columns"))
     if guess.split is not None:
         lines.append(_entry("split", guess.split))
-    lines += ['# group = "..."   # column whose subjects are never split apart', '# currency = "$"']
+    lines += [
+        '# group = "..."   # subjects of one group stay in the same split',
+        '# currency = "$"',
+    ]
     for name, why in guess.ignored.items():
         lines.append(f"# left out: {name} ({why})")
     if guess.categories:
@@ -180,30 +182,30 @@ def write_schema(guess: Guess, prices: dict[str, Price], *, priced: bool) -> str
     groups = dict.fromkeys(p.group for p in prices.values() if p.group)
     for group in groups:
         lines += ["", f"[groups.{_key(group)}]"]
-        lines.append("fee = 0.0   # CHECK: charged once per visit when anything of it is acquired")
+        lines.append("fee = 0.0   # CHECK: charged once per visit if anything of it is acquired")
     lines += ["", *_HINTS]
     return "\n".join(lines) + "\n"
 
 
 _HINTS = (
-    "# More that a schema can say (docs/reference/schema.md):",
-    '#   columns = ["left", "right"]   several columns acquired together, under one feature',
+    "# Other entries (docs/reference/schema.md):",
+    '#   columns = ["left", "right"]   several columns acquired together, as one feature',
     "#   cost = [9.0, 9.0, 4.5]        one cost per visit",
     '#   group = "blood"               with [groups.blood] fee = 2.0, charged once per visit',
     '#   at = "first"                  can only be acquired at the first visit',
-    "#   [visit_fee] cost = 5.0        charged once per visit at which anything is acquired",
+    "#   [visit_fee] cost = 5.0        charged once per visit with any acquisition",
 )
 
 
 def _clock_lines(guess: Guess) -> list[str]:
     doubt = _doubt(guess, "visit")
     if guess.visit is not None:
-        lines = [_entry("visit", guess.visit, doubt or "the number of the visit")]
+        lines = [_entry("visit", guess.visit, doubt or "visit number")]
         if guess.first_visit:
-            lines.append(_entry("first_visit", guess.first_visit, "what the first is called"))
+            lines.append(_entry("first_visit", guess.first_visit, "number of the first visit"))
         return lines
     assert guess.grid is not None
-    nearest = "CHECK: your planned visits; a record belongs to the nearest"
+    nearest = "CHECK: your planned visits; a record goes to the nearest one"
     lines = [
         _entry("time", guess.time, doubt or _doubt(guess, "time")),
         _entry("grid", guess.grid.slots, f"{nearest}; {guess.grid.lost}"),
@@ -224,7 +226,7 @@ def _feature_lines(name: str, guess: Guess, prices: dict[str, Price], priced: bo
         if price.group is not None:
             lines.append(_entry("group", price.group))
     if name in guess.first_only:
-        lines.append(_entry("at", "first", "CHECK: never recorded later"))
+        lines.append(_entry("at", "first", "CHECK: never recorded at later visits"))
     return lines
 
 

@@ -1,4 +1,4 @@
-"""Guess what the columns of a long table mean from their names and from what they hold."""
+"""Guesses what the columns of a long table mean, from their names and their values."""
 
 from __future__ import annotations
 
@@ -20,6 +20,7 @@ from nocta.tables.draft.seen import (
     share_distinct,
 )
 from nocta.tables.grid import DraftedGrid, draft_grid
+from nocta.tables.rows import since_first
 from nocta.tables.validate import order_classes
 
 _NUMBER = r"([_ ]?(id|no|nr|num|number|index|code))?"
@@ -30,7 +31,7 @@ _LABEL = (
     r"(label|target|outcome|class|diagnosis|dx|stage|status|y|event|progression|response|death"
     r"|died)([_ ].*)?"
 )
-#: What is only known when all is over: how long somebody lived or stayed, and how it ended.
+#: Known only at the end: how long a subject lived or stayed, and the outcome.
 _LATER = (
     r"(.*[_ ])?(fu[_ ]?time|follow[_ ]?up|surviv(al|ed|or)|mortality|dead|deceased|death|died|los"
     r"|length[_ ]of[_ ]stay|discharged?|censor(ed|ing)?|(time|years|months|weeks|days|hours)[_ ]"
@@ -39,13 +40,13 @@ _LATER = (
 _SPLIT_NAMES = {"train", "training", "val", "valid", "validation", "dev", "test", "holdout"}
 _UNITS = ("years", "months", "weeks", "days", "hours")
 MOST_CLASSES = 20
-#: ROC AUC from which one column alone is suspected of being an outcome.
+#: A single column with at least this ROC AUC may be an outcome.
 GIVEAWAY = 0.97
 
 
 @dataclass
 class Guess:
-    """The meaning of every column, and what the guess is unsure of."""
+    """The meaning of every column, and what to check."""
 
     subject: str | None = None
     visit: str | None = None
@@ -62,16 +63,14 @@ class Guess:
     categories: dict[str, list[str]] = field(default_factory=dict)
     ignored: dict[str, str] = field(default_factory=dict)
     unsure: list[str] = field(default_factory=list)
-    #: Why a column that is called like the subject or the visit cannot be it.
+    #: Why a column with a subject-like or visit-like name cannot be used.
     obstacle: str = ""
 
 
 def guess_columns(columns: list[Column], priced: Collection[str] = ()) -> Guess:
-    """Tell subject, visit or time, label, split, context and features apart.
+    """Find the subject, visit or time, label, split, context and features.
 
-    Args:
-        columns: What can be seen of each.
-        priced: Columns that have a price, and so are no outcomes, whatever they are called.
+    Columns in the price list are features even if named like an outcome.
     """
     guess = Guess()
     left = {c.name: c for c in columns}
@@ -95,64 +94,65 @@ def guess_columns(columns: list[Column], priced: Collection[str] = ()) -> Guess:
         guess.label = left.pop(label.name).name
         _guess_classes(label, guess)
     for column in left.values():
-        if column.name not in priced and (called := _called_like_outcome(column)):
-            guess.ignored[column.name] = f"called like {called}; it may give the label away"
+        if column.name not in priced and (like := _named_like(column)):
+            guess.ignored[column.name] = f"named like {like}; it may reveal the label"
         else:
             _guess_role(column, codes, clock, guess)
     _guess_panels([left[name] for name in guess.features], guess)
-    _doubt_context(guess)
-    _name_ignored(guess)
-    _point_out_giveaways(left, label, guess)
+    _explain_roles(guess)
+    if label is not None:
+        _point_out_giveaways(left, label, guess)
     return guess
 
 
-def _called_like_outcome(column: Column) -> str:
-    """What its name says that a policy must not be given; empty where nothing does."""
-    if column.matches(_LABEL):
-        return "a label"
-    return "something that is only known later" if column.matches(_LATER) else ""
-
-
-def _doubt_context(guess: Guess) -> None:
+def _explain_roles(guess: Guess) -> None:
     if guess.context:
+        verb = "is" if len(guess.context) == 1 else "are"
         guess.unsure.append(
-            f"context: {', '.join(guess.context)} are constant within subject, so they count as "
-            "free and known at the first visit; take out what is only known later."
+            f"context: {', '.join(guess.context)} {verb} constant within each subject and assumed "
+            "free and known at the first visit; remove what is only known later."
         )
-
-
-def _name_ignored(guess: Guess) -> None:
     for name, why in guess.ignored.items():
         guess.unsure.append(f"features: '{name}' is left out ({why}).")
 
 
-def _point_out_giveaways(columns: dict[str, Column], label: Column | None, guess: Guess) -> None:
-    """Doubt what tells a class apart all by itself: few measurements do, outcomes often."""
-    if label is None:
-        return
+def _named_like(column: Column) -> str:
+    """What the name suggests that a policy must not see; empty if nothing."""
+    if column.matches(_LABEL):
+        return "a label"
+    return "something known only later" if column.matches(_LATER) else ""
+
+
+def _point_out_giveaways(columns: dict[str, Column], label: Column, guess: Guess) -> None:
+    """Doubt a column that separates a class by itself: few measurements do, outcomes often."""
     for name in (*guess.context, *guess.features):
         auc = best_auc(columns[name], label)
         if auc >= GIVEAWAY:
             role = "context" if name in guess.context else "features"
             guess.unsure.append(
-                f"{role}: '{name}' alone tells a class of '{label.name}' apart (ROC AUC "
-                f"{auc:.2f}); make sure that it is known before the label is."
+                f"{role}: '{name}' alone separates a class of '{label.name}' from the others (ROC "
+                f"AUC {auc:.2f}); make sure that it is known before the label."
             )
+
+
+def _first(key: str, candidates: list[Column], guess: Guess) -> Column:
+    """The first candidate; the others are mentioned."""
+    if len(candidates) > 1:
+        others = ", ".join(f"'{c.name}'" for c in candidates[1:])
+        guess.unsure.append(f"{key}: guessing '{candidates[0].name}'; {others} could be it too.")
+    return candidates[0]
 
 
 def _guess_subject(columns: list[Column], guess: Guess) -> Column | None:
     """A named identifier that repeats; else the first column that repeats and is never empty."""
     called = [c for c in columns if c.matches(_SUBJECT) and c.values and not c.dated]
-    # A few empty cells are the user's mistakes to be told about, not a reason to look elsewhere.
+    # Tolerate a few empty cells; they are listed as problems when the table is read.
     named = [c for c in called if len(c.values) < c.n_known and c.n_known >= 0.9 * len(c.texts)]
     if named:
-        if len(named) > 1:
-            others = ", ".join(f"'{c.name}'" for c in named[1:])
-            guess.unsure.append(f"subject: '{named[0].name}', though {others} could be it too.")
-        return named[0]
+        return _first("subject", named, guess)
     if called:
         column = called[0]
-        guess.obstacle = f"'{column.name}' is called so but " + (
+        guess.obstacle = f"'{column.name}' has a subject-like name but " + (
             "is different in every row; with one visit per subject there is nothing to plan."
             if len(column.values) == column.n_known
             else "is empty in many rows."
@@ -163,7 +163,8 @@ def _guess_subject(columns: list[Column], guess: Guess) -> Column | None:
     if not whole:
         return None
     guess.unsure.append(
-        f"subject: no column is called so; '{whole[0].name}' is the first that repeats."
+        f"subject: No column has a subject-like name; guessing '{whole[0].name}', the first column "
+        "with repeated values."
     )
     return whole[0]
 
@@ -171,17 +172,17 @@ def _guess_subject(columns: list[Column], guess: Guess) -> Column | None:
 def _guess_clock(
     columns: Iterable[Column], codes: NDArray[np.int64], guess: Guess
 ) -> Column | None:
-    """The column that tells a subject's rows apart, by name where there are several."""
+    """The column whose values differ within a subject; a visit-like or time-like name decides."""
     columns = list(columns)
     called = [c for c in columns if c.matches(_VISIT)]
     called += [c for c in columns if c.matches(_TIME) and c not in called]
-    # Doubled rows are the user's mistakes to be told about, not a reason to look elsewhere.
+    # Tolerate duplicate rows; they are listed as problems when the table is read.
     ranked = [c for c in called if c.numeric and share_distinct(c.numbers, codes) >= 0.98]
     ranked = ranked or [c for c in called if c.numeric and share_distinct(c.numbers, codes) > 0.5]
     if not ranked and (text := [c for c in called if not c.numeric and len(c.values) > 1]):
         guess.obstacle = (
-            f"'{text[0].name}' is called so but holds '{min(text[0].values)}', which is neither a "
-            "number nor a date like 2024-01-31."
+            f"'{text[0].name}' has a visit-like name but holds '{min(text[0].values)}', which is "
+            "neither a number nor a date like 2024-01-31."
         )
         return None
     if not ranked:
@@ -189,12 +190,10 @@ def _guess_clock(
         if not ranked:
             return None
         guess.unsure.append(
-            f"visit: no column is called so; '{ranked[0].name}' tells the rows of a subject apart."
+            f"visit: No column has a visit-like name; guessing '{ranked[0].name}', which increases "
+            "from row to row of each subject."
         )
-    clock = ranked[0]
-    if len(ranked) > 1:
-        others = ", ".join(f"'{c.name}'" for c in ranked[1:])
-        guess.unsure.append(f"visit: '{clock.name}', though {others} could be it too.")
+    clock = _first("visit", ranked, guess)
     known = clock.numbers[~np.isnan(clock.numbers)]
     distinct = np.unique(known)
     if clock.whole and distinct[0] in (0, 1) and distinct[-1] - distinct[0] < 2 * distinct.size:
@@ -212,65 +211,63 @@ def _guess_grid(clock: Column, codes: NDArray[np.int64], guess: Guess) -> None:
         (u for u in _UNITS if u in lower or re.search(rf"\b{u[:-1]}\b", lower)), None
     )
     if clock.dated:
-        first = np.full(codes.max() + 1, np.inf)
-        np.fmin.at(first, codes, times)
-        times = times - first[codes]
+        times = since_first(times, codes)
         guess.time_unit = "days"
-        guess.unsure.append(f"time: '{clock.name}' holds dates; they count from the first row.")
+        guess.unsure.append(
+            f"time: '{clock.name}' holds dates; they become days since the subject's first row."
+        )
     guess.grid = draft_grid(times, codes)
     guess.unsure.append(
         f"grid: {[round(g, 4) for g in guess.grid.slots]} are "
-        + ("the times that occur" if guess.grid.planned else "the usual times of the visits")
-        + f"; {guess.grid.lost}. Put your own schedule there."
+        + ("the times in the table" if guess.grid.planned else "typical visit times")
+        + f"; {guess.grid.lost}. Replace them with your own schedule."
     )
 
 
 def _guess_label(
     columns: Iterable[Column], codes: NDArray[np.int64], guess: Guess
 ) -> Column | None:
-    """A named outcome with few classes; else the last column with few classes."""
+    """A column with a label-like name and few values; else the last column with few values."""
     columns = list(columns)
     few = [c for c in columns if 2 <= len(c.values) <= MOST_CLASSES and (not c.numeric or c.whole)]
     named = [c for c in few if c.matches(_LABEL)]
     if named:
-        if len(named) > 1:
-            others = ", ".join(f"'{c.name}'" for c in named[1:])
-            guess.unsure.append(f"label: '{named[0].name}', though {others} could be it too.")
-        return named[0]
+        return _first("label", named, guess)
     if called := [c for c in columns if c.matches(_LABEL) and c.values]:
         held = "dates" if called[0].dated else called[0].values_in_words
         guess.unsure.append(
-            f"label: '{called[0].name}' is called so but holds {held}; a label has 2 to "
+            f"label: '{called[0].name}' has a label-like name but holds {held}; a label has 2 to "
             f"{MOST_CLASSES} classes."
         )
         return None
     if few:
         varying = [c for c in few if not constant_within(c, codes)] or few
         guess.unsure.append(
-            f"label: no column is called so; '{varying[-1].name}' is the last with few classes."
+            f"label: No column has a label-like name; guessing '{varying[-1].name}', the last "
+            "column with few distinct values."
         )
         return varying[-1]
     return None
 
 
 def _guess_classes(label: Column, guess: Guess) -> None:
-    """Of text, the classes by the alphabet; numbers are in order by themselves."""
-    # Where numbers and text are mixed one of the two is a mistake, and no class.
+    """List text classes in alphabetical order; numeric classes need no list."""
+    # If numbers and text are mixed, one of the two is a mistake and not a class.
     if any(is_number(value) for value in label.values):
         return
     guess.classes = order_classes(label.values)
-    use = "results list the classes so; reorder them where another order is natural."
+    use = "results list them in this order; change it if another order is natural."
     if len(guess.classes) == 2:
         use = (
-            f"the second, '{guess.classes[1]}', is the positive class of AP and ROC AUC; swap them "
-            "where it is the other."
+            f"the second, '{guess.classes[1]}', is the positive class for AP and ROC AUC; swap "
+            "them if the first should be."
         )
-    guess.unsure.append(f"classes: the order of '{label.name}' is alphabetical; {use}")
+    guess.unsure.append(f"classes: those of '{label.name}' are in alphabetical order; {use}")
     alike = len(guess.classes) - len({name.casefold() for name in guess.classes})
     if alike:
         guess.unsure.append(
-            f"classes: some of '{label.name}' differ only in capitals; write each the same way in "
-            "the table, and once here."
+            f"classes: some of '{label.name}' differ only in upper and lower case; use one "
+            "spelling in the table, and list it once here."
         )
 
 
@@ -278,38 +275,40 @@ def _guess_role(
     column: Column, codes: NDArray[np.int64], clock: Column | None, guess: Guess
 ) -> None:
     name = column.name
-    if not column.values:
-        guess.ignored[name] = "empty"
-        return
-    if column.dated:
-        guess.ignored[name] = "dates"
+    if why := _unusable(column):
+        guess.ignored[name] = why
         return
     if not column.numeric:
-        numbers = sum(is_number(t) for t in column.texts if t is not None)
-        if len(column.values) > MOST_CLASSES and not numbers:
-            comma = all(is_number(v.replace(",", ".")) for v in column.values)
-            kind = "numbers with a decimal comma; write a point" if comma else "text"
-            guess.ignored[name] = f"{kind}, {len(column.values)} different values"
-            return
-        if not numbers:
-            guess.categories[name] = sorted(column.values)
-            guess.unsure.append(f"categories: the order of '{name}' is alphabetical.")
+        if any(is_number(value) for value in column.values):
+            guess.unsure.append(f"features: '{name}' holds both numbers and text.")
         else:
-            guess.unsure.append(f"features: '{name}' is mostly numbers but holds text too.")
+            guess.categories[name] = sorted(column.values)
+            guess.unsure.append(f"categories: those of '{name}' are in alphabetical order.")
     if clock is not None and only_at_first(column, codes, clock.numbers):
         guess.features.append(name)
         guess.first_only.append(name)
         guess.unsure.append(
             f"features: '{name}' is recorded at first visits only; if it is free, make it context."
         )
-    elif constant_within(column, codes):
-        guess.context.append(name)
     else:
-        guess.features.append(name)
+        (guess.context if constant_within(column, codes) else guess.features).append(name)
+
+
+def _unusable(column: Column) -> str:
+    """Why a column is neither feature nor context; empty if it can be."""
+    if not column.values or column.dated:
+        return "dates" if column.dated else "empty"
+    if column.numeric or len(column.values) <= MOST_CLASSES:
+        return ""
+    if any(is_number(value) for value in column.values):
+        return ""
+    comma = all(is_number(v.replace(",", ".")) for v in column.values)
+    kind = "numbers with a decimal comma; use a point" if comma else "text"
+    return f"{kind}, {len(column.values)} different values"
 
 
 def _guess_panels(features: list[Column], guess: Guess) -> None:
-    """Point out columns that are empty in exactly the same rows: one test may give them all."""
+    """Point out columns that are empty in exactly the same rows: one test may reveal them all."""
     together = defaultdict(list)
     for column in features:
         recorded = tuple(t is not None for t in column.texts)
@@ -318,6 +317,6 @@ def _guess_panels(features: list[Column], guess: Guess) -> None:
     for names in together.values():
         if len(names) > 1:
             guess.unsure.append(
-                f"features: {', '.join(names)} are always recorded together; if one test gives "
+                f"features: {', '.join(names)} are always recorded together; if one test reveals "
                 "them all, list them as the columns of one feature."
             )

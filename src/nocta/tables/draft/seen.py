@@ -1,4 +1,4 @@
-"""What can be seen of the columns of a long table, each alone and within the rows of a subject."""
+"""Properties of the columns of a long table, alone and within the rows of a subject."""
 
 from __future__ import annotations
 
@@ -10,18 +10,19 @@ from numpy.typing import NDArray
 from scipy.stats import rankdata
 
 from nocta.tables.columns import is_dated, to_days, to_numbers, to_text
+from nocta.tables.rows import since_first
 from nocta.tables.source import Source
 
 
 @dataclass(frozen=True)
 class Column:
-    """What can be seen of one column.
+    """Name and cells of one column.
 
     Args:
         name: Its name.
-        texts: Its cells, `None` where empty.
-        numbers: Its cells as numbers, NaN elsewhere; days for dates.
-        numeric: Whether every cell that is not empty is a number or a date.
+        texts: Its cells, `None` if empty.
+        numbers: Its cells as numbers, or as days for dates; NaN if neither.
+        numeric: Whether every cell is empty, a number or a date.
         dated: Whether it holds dates.
     """
 
@@ -32,7 +33,7 @@ class Column:
     dated: bool
 
     def at(self, rows: NDArray[np.int64]) -> Column:
-        """The same column, only these rows of it."""
+        """These rows of the column."""
         return replace(self, texts=[self.texts[i] for i in rows], numbers=self.numbers[rows])
 
     @property
@@ -58,7 +59,7 @@ class Column:
 
 
 def look_at(source: Source) -> list[Column]:
-    """Read every named column for guessing."""
+    """Every named column of a table."""
     columns = []
     for name in source.columns:
         if not name:
@@ -79,7 +80,7 @@ def look_at(source: Source) -> list[Column]:
 
 
 def share_distinct(numbers: NDArray[np.float64], codes: NDArray[np.int64]) -> float:
-    """Share of the rows that differ within their subject; 0 where cells are empty or all alike."""
+    """Share of distinct values within subjects; 0 if many cells are empty or all are alike."""
     known = ~np.isnan(numbers)
     if known.mean() < 0.9 or np.unique(numbers[known]).size < 2:
         return 0.0
@@ -88,7 +89,7 @@ def share_distinct(numbers: NDArray[np.float64], codes: NDArray[np.int64]) -> fl
 
 
 def increasing_within(numbers: NDArray[np.float64], codes: NDArray[np.int64]) -> bool:
-    """Whether it grows from row to row of a subject, as time does and measurements do not."""
+    """Whether it increases from row to row of a subject, as time does."""
     order = np.argsort(codes, kind="stable")
     same = np.diff(codes[order]) == 0
     return share_distinct(numbers, codes) >= 0.98 and bool(
@@ -97,7 +98,7 @@ def increasing_within(numbers: NDArray[np.float64], codes: NDArray[np.int64]) ->
 
 
 def constant_within(column: Column, codes: NDArray[np.int64]) -> bool:
-    """Whether every subject has one value, and some have it in more than one row."""
+    """Whether no subject has two values, and some have their value in several rows."""
     seen: dict[int, str] = {}
     repeated = False
     for code, text in zip(codes.tolist(), column.texts, strict=True):
@@ -110,9 +111,9 @@ def constant_within(column: Column, codes: NDArray[np.int64]) -> bool:
 
 
 def best_auc(column: Column, label: Column) -> float:
-    """How well one column alone tells any one class from the rest, by rank and either way round.
+    """The best ROC AUC of one column alone for any class against the rest, in either direction.
 
-    Text counts by the alphabet. 0.5 where fewer than ten rows of a class or of the rest are known.
+    Text is ranked alphabetically. 0.5 if a class or the rest has fewer than ten known rows.
     """
     values = column.numbers if column.numeric else _alphabetical(column.texts)
     known = ~np.isnan(values) & np.array([t is not None for t in label.texts])
@@ -134,9 +135,6 @@ def _alphabetical(texts: list[str | None]) -> NDArray[np.float64]:
 
 
 def only_at_first(column: Column, codes: NDArray[np.int64], times: NDArray[np.float64]) -> bool:
-    """Whether it is recorded in no row but each subject's first."""
-    first = np.full(codes.max() + 1, np.inf)
-    np.fmin.at(first, codes, times)
-    later = times > first[codes]
+    """Whether it is recorded only in each subject's first row."""
     recorded = np.array([t is not None for t in column.texts])
-    return not bool((recorded & later).any())
+    return not bool((recorded & (since_first(times, codes) > 0)).any())

@@ -1,8 +1,8 @@
-"""A cohort too large for memory: a folder of Parquet parts, read one at a time.
+"""A cohort larger than memory: a folder of Parquet parts, read one at a time.
 
-A part holds whole subjects. The folder is looked through once, by the few columns that concern
-everybody (whose row, which visit, which class), so that every part is then read on the same
-slots and with the same classes. One large file sorted by subject is cut into parts as well.
+A part holds whole subjects. The folder is surveyed once (subject, visit and label columns only), so
+that every part is then read with the same slots and classes. One large file that is sorted by
+subject is cut into parts too.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from nocta.core.catalog import Catalog
 from nocta.core.errors import DataError, DataFileMissing
 from nocta.tables.columns import class_name, to_numbers, to_text
 from nocta.tables.history_table import HistoryTable, read_history
-from nocta.tables.problems import Report, enumerate_some
+from nocta.tables.problems import Issues, enumerate_some
 from nocta.tables.schema import Schema
 from nocta.tables.schema_file import load_schema
 from nocta.tables.table import Reading, SchemaLike, read_table
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 SUFFIXES = (".parquet", ".pq")
-#: A single file with more rows than this is cut where a new subject begins.
+#: A single file with more rows than this is cut into parts.
 ROWS_PER_PART = 200_000
 
 
@@ -40,9 +40,9 @@ class Part:
     """Some whole subjects of a large cohort.
 
     Args:
-        name: How messages and output files call it.
+        name: Its name in messages and output files.
         path: The Parquet file.
-        rows: From which row to before which, where it is not the whole file.
+        rows: First row and end, if it is not the whole file.
     """
 
     name: str
@@ -51,14 +51,14 @@ class Part:
 
     @property
     def n_rows(self) -> int:
-        """How many rows it has."""
+        """Number of rows."""
         if self.rows is not None:
             return self.rows[1] - self.rows[0]
         with _open(self.path) as file:
             return int(file.metadata.num_rows)
 
     def table(self, columns: Sequence[str] | None = None) -> pa.Table:
-        """The rows of the part; all columns, or those of these that are there."""
+        """The rows of the part, with all columns or those of `columns` that the file has."""
         from pyarrow import parquet
 
         with _open(self.path) as file:
@@ -75,12 +75,12 @@ class Part:
             return found.slice(start - (ends[first] - sizes[first]), stop - start)
 
     def read(self, schema: Schema, optional: Collection[str] = ()) -> Reading:
-        """The records of its subjects; not every visit and class need be among them."""
+        """The records of its subjects; some visits and classes may be absent."""
         with self._named():
             return read_table(self._source(), schema, part=True, optional=optional)
 
     def read_histories(self, schema: SchemaLike, catalog: Catalog) -> HistoryTable:
-        """What has been acquired of its subjects so far."""
+        """What has been acquired for its subjects so far."""
         with self._named():
             return read_history(self._source(), schema, catalog)
 
@@ -88,16 +88,16 @@ class Part:
         return self.path if self.rows is None else self.table()
 
     def _named(self) -> AbstractContextManager[None]:
-        return _naming("" if self.rows is None else f"{self.path.name}, from row {self.rows[0]} on")
+        return _naming("" if self.rows is None else f"{self.path.name}, from row {self.rows[0]}")
 
 
 @dataclass(frozen=True)
 class CohortParts:
-    """The parts of a large cohort, in order, and what they have in common.
+    """The parts of a large cohort, in order, and their common schema.
 
     Args:
         path: The folder, or the one file.
-        parts: What is read at a time.
+        parts: The parts.
         n_subjects: `(n_parts,)` subjects of each part.
         schema: The schema, with the classes and visits of all parts filled in.
 
@@ -116,28 +116,26 @@ class CohortParts:
     def open(
         cls, path: str | Path, schema: SchemaLike, rows_per_part: int = ROWS_PER_PART
     ) -> CohortParts:
-        """Look a folder (or a file) through.
+        """Survey a folder or a file. Files without rows are left out.
 
         Args:
             path: A folder of Parquet files, each with whole subjects, or one Parquet file.
             schema: What the columns mean.
-            rows_per_part: A single file with more rows is cut, where it is sorted by subject.
+            rows_per_part: A single file with more rows is cut, if it is sorted by subject.
 
         Raises:
             DataError: There is no part, a part cannot be read, or a subject is in two parts.
-
-        Files without a row, as some programs write them beside the others, are left out.
         """
         path = Path(path)
-        report = Report()
-        parsed = load_schema(schema, report)
-        report.raise_problems(path.name)
+        issues = Issues()
+        parsed = load_schema(schema, issues)
+        issues.raise_problems(path.name)
         assert parsed is not None
         files = list_files(path)
         found = _Survey(parsed)
         parts = [part for part in (Part(file.stem, file) for file in files) if part.n_rows]
         if not parts:
-            raise DataError(f"'{path}': the table has no rows. Give it one per subject and visit.")
+            raise DataError(f"'{path}' has no rows; give it one row per subject and visit.")
         for part in parts:
             found.add(part)
         found.check_whole(parts)
@@ -150,7 +148,7 @@ class CohortParts:
         return len(self.parts)
 
     def cohorts(self, optional: Collection[str] = ()) -> Iterator[Reading]:
-        """The records of one part after the other, with their notes; see `read_table`."""
+        """Read the parts one after the other; see `read_table`."""
         for part in self.parts:
             yield part.read(self.schema, optional)
 
@@ -166,14 +164,14 @@ def list_files(path: Path) -> list[Path]:
     if path.is_file() and path.suffix.lower() in SUFFIXES:
         return [path]
     if not path.is_dir():
-        found = "is no Parquet file" if path.exists() else "does not exist"
+        found = "is not a Parquet file" if path.exists() else "does not exist"
         raise DataFileMissing(f"'{path}' {found}; name a Parquet file, or a folder of them.")
     files = sorted(file for file in path.iterdir() if _is_part(file))
     if not files:
         raise DataFileMissing(f"'{path}' holds no Parquet file (a name that ends in .parquet).")
     twice = [a.name for a, b in zip(files[1:], files, strict=False) if a.stem == b.stem]
     if twice:
-        raise DataError(f"'{path}': two parts are called {enumerate_some(twice)}; rename one.")
+        raise DataError(f"'{path}': two parts are named {enumerate_some(twice)}; rename one.")
     return files
 
 
@@ -183,7 +181,7 @@ def _is_part(file: Path) -> bool:
 
 @dataclass
 class _Survey:
-    """What is learned from looking through the parts."""
+    """What the parts have in common, found by reading a few columns of each."""
 
     schema: Schema
     n_subjects: list[int] = field(default_factory=list)
@@ -201,8 +199,8 @@ class _Survey:
         table = part.table(wanted)
         if schema.subject not in table.column_names:
             raise DataError(
-                f"{part.path.name} has no column '{schema.subject}', which the schema calls the "
-                f"subject."
+                f"{part.path.name} has no column '{schema.subject}', the subject column of the "
+                f"schema."
             )
         distinct = {c: pc.unique(table[c]) for c in wanted if c in table.column_names}
         ids = [text for text in _texts(distinct[schema.subject]) if text is not None]
@@ -216,7 +214,7 @@ class _Survey:
             self.classes |= {class_name(t) for t in _texts(distinct[labels]) if t is not None}
 
     def check_whole(self, parts: Sequence[Part]) -> None:
-        """Raise when a subject is in two parts. Equal hashes are looked into, so none is wrong."""
+        """Raise if a subject is in two parts. Equal hashes are checked against the identifiers."""
         twice = _occurring_twice(self.hashes)
         shared = [own[np.isin(own, twice)] for own in self.hashes] if twice.size else []
         owners: dict[int, list[int]] = {}
@@ -232,8 +230,8 @@ class _Survey:
         ]
         if torn:
             raise DataError(
-                f"A part holds whole subjects, but {enumerate_some(torn)} are in two. Write each "
-                f"subject's rows into one file."
+                f"Each subject must be in one part, but these are in two: {enumerate_some(torn)}. "
+                f"Write all rows of a subject into one file."
             )
 
     def _ids(self, part: Part) -> set[str]:
@@ -243,7 +241,7 @@ class _Survey:
         return {text for text in _texts(pc.unique(column)) if text is not None}
 
     def resolved(self, path: Path) -> Schema:
-        """The schema with what all parts together decide."""
+        """The schema with the name, classes and number of visits of the whole cohort."""
         update: dict[str, Any] = {"name": self.schema.name or path.stem}
         if self.schema.classes is None and self.classes:
             update["classes"] = order_classes(self.classes)
@@ -253,9 +251,9 @@ class _Survey:
 
 
 def _cut(whole: Part, subject: str, most: int) -> tuple[list[Part], list[int]]:
-    """A file in pieces of about `most` rows, cut where a new subject begins.
+    """Cut a file into parts of about `most` rows, each starting with a new subject.
 
-    A file in which the rows of a subject do not follow one another stays whole.
+    A file in which the rows of a subject are not consecutive stays whole.
     """
     codes = whole.table([subject])[subject].combine_chunks().dictionary_encode().indices
     rows = codes.fill_null(-1).to_numpy(zero_copy_only=False)
@@ -293,7 +291,7 @@ def _hash(ids: Sequence[str]) -> NDArray[np.uint64]:
 
 
 def _occurring_twice(hashes: Sequence[NDArray[np.uint64]]) -> NDArray[np.uint64]:
-    """Values that occur more than once; of a large cohort there is one copy, sorted in place."""
+    """Values that occur more than once; sorts one copy in place to save memory."""
     every = np.concatenate(hashes)
     every.sort()
     return np.unique(every[:-1][every[1:] == every[:-1]])
@@ -313,7 +311,7 @@ def _open(path: Path) -> Any:
 
 @contextmanager
 def _naming(name: str) -> Iterator[None]:
-    """Say of which piece of a file a problem is."""
+    """Prefix errors with the name of the part."""
     try:
         yield
     except DataError as error:

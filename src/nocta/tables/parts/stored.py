@@ -1,13 +1,13 @@
-"""A cohort whose arrays lie on disk and are mapped into memory: only what is looked at is read.
+"""A cohort whose arrays are memory-mapped files, so that only the rows in use are read.
 
-It is a `Cohort` like any other. Training cuts its minibatches from it, and a large part of it,
-such as the training subjects, is on disk again. Scratch files go where `TMPDIR` says, have no
-name, and are gone when the cohort is.
+It is used like any other `Cohort`; a large subset, such as the training subjects, is on disk too.
+The scratch files are in `TMPDIR`, have no name, and disappear with the cohort.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryFile
 from typing import Any
@@ -20,11 +20,21 @@ from nocta.tables.parts.parts import CohortParts
 from nocta.tables.problems import add_up
 from nocta.tables.table import Reading, SchemaLike
 
-#: Arrays up to so many bytes are held in memory.
-IN_MEMORY = 1 << 24
-_ROWS = 1 << 15
+
+@dataclass(frozen=True)
+class StorageLimits:
+    """How much of a stored cohort may be in memory.
+
+    Args:
+        bytes_in_memory: A subset's array of up to this many bytes is held in memory.
+        rows_per_copy: Rows copied at a time into a larger one.
+    """
+
+    bytes_in_memory: int = 1 << 24
+    rows_per_copy: int = 1 << 15
 
 
+@dataclass(frozen=True, repr=False, eq=False)
 class StoredCohort(Cohort):
     """A cohort on disk; see the module.
 
@@ -35,17 +45,20 @@ class StoredCohort(Cohort):
         ('StoredCohort', 2)
     """
 
+    limits: StorageLimits = StorageLimits()
+
     def _take(self, array: NDArray[Any], rows: NDArray[np.int64]) -> NDArray[Any]:
-        if rows.size * array[:1].nbytes <= IN_MEMORY:
+        if rows.size * array[:1].nbytes <= self.limits.bytes_in_memory:
             return np.asarray(array[rows])
         out = mapped_array((len(rows), *array.shape[1:]), array.dtype)
-        for start in range(0, len(rows), _ROWS):
-            out[start : start + _ROWS] = array[rows[start : start + _ROWS]]
+        step = self.limits.rows_per_copy
+        for start in range(0, len(rows), step):
+            out[start : start + step] = array[rows[start : start + step]]
         return out
 
 
 def mapped_array(shape: tuple[int, ...], dtype: DTypeLike) -> NDArray[Any]:
-    """A new array of zeros in a scratch file without a name."""
+    """An array of zeros in a scratch file without a name."""
     if 0 in shape:
         return np.zeros(shape, dtype)
     with TemporaryFile(prefix="nocta-") as file:
@@ -53,15 +66,10 @@ def mapped_array(shape: tuple[int, ...], dtype: DTypeLike) -> NDArray[Any]:
 
 
 def gather_parts(path: str | Path, schema: SchemaLike, optional: Collection[str] = ()) -> Reading:
-    """Every subject of a folder of Parquet parts, read part by part and kept on disk.
+    """Read every subject of a folder of Parquet parts, part by part, into arrays on disk.
 
-    Subjects come in the order of the parts; the result equals that of reading one table with
-    the same rows.
-
-    Args:
-        path: The folder.
-        schema: What the columns mean.
-        optional: Roles whose columns may be absent; what not every part has is left out.
+    Subjects are in the order of the parts; the cohort equals that of one table with all rows.
+    Columns of `optional` roles may be absent; a column that some parts lack is left out.
     """
     parts = CohortParts.open(path, schema)
     n, filled = int(parts.n_subjects.sum()), 0
@@ -82,21 +90,21 @@ def gather_parts(path: str | Path, schema: SchemaLike, optional: Collection[str]
         for name, found in names.items():
             if getattr(cohort, name) is not None:
                 found.append(getattr(cohort, name))
-    assert cohort is not None  # a folder without parts is an error
+    assert cohort is not None  # `open` refuses a folder without parts
     merged = {name: _merge(found) for name, found in names.items() if len(found) == len(parts)}
-    nobody = dict.fromkeys(names)
-    fields = {**_fields(cohort), **nobody, **arrays, **merged}
+    absent = dict.fromkeys(names)
+    fields = {**_fields(cohort), **absent, **arrays, **merged}
     return Reading(StoredCohort(**fields), add_up(notes))
 
 
-def store(cohort: Cohort) -> StoredCohort:
+def store(cohort: Cohort, limits: StorageLimits | None = None) -> StoredCohort:
     """The same cohort with its arrays on disk."""
     arrays = {}
     for name in ("values", "labels", "visits", "context"):
         own = getattr(cohort, name)
         arrays[name] = mapped_array(own.shape, own.dtype)
         arrays[name][...] = own
-    return StoredCohort(**{**_fields(cohort), **arrays})
+    return StoredCohort(**{**_fields(cohort), **arrays}, limits=limits or StorageLimits())
 
 
 def _fields(cohort: Cohort) -> dict[str, Any]:
@@ -104,7 +112,7 @@ def _fields(cohort: Cohort) -> dict[str, Any]:
 
 
 def _merge(pieces: Sequence[NDArray[Any]]) -> NDArray[Any]:
-    """Identifiers of all parts: numbers where they are everywhere, else text."""
+    """Identifiers of all parts: integers if they are in every part, else text."""
     if any(piece.dtype.kind != "i" for piece in pieces):
         pieces = [piece.astype(str) for piece in pieces]
     return np.concatenate(pieces)

@@ -1,7 +1,7 @@
 """What a loader read, what it dropped, and why.
 
-A loader writes into a `LoadLog` while it works; from the log and the finished cohort comes a
-`LoadReport`, which the command line prints. Library code stays quiet.
+A loader writes to a `LoadLog`. The log and the finished cohort make a `LoadSummary`, which the
+command line prints; library code prints nothing.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from typing import TypeVar
 import numpy as np
 
 from nocta.core.cohort import Cohort
+from nocta.tables.summary import CohortSummary
 
 T = TypeVar("T")
 
@@ -33,11 +34,7 @@ class Dropped:
 
 @dataclass
 class LoadLog:
-    """The loader's notebook.
-
-    Args:
-        progress: Show a bar while many files are read.
-    """
+    """The log of one loader run; `progress` shows a bar while many files are read."""
 
     progress: bool = False
     sources: list[str] = field(default_factory=list)
@@ -50,7 +47,7 @@ class LoadLog:
         self.sources.append(str(source))
 
     def drop(self, count: int, what: str, why: str) -> None:
-        """Note what was left out; the same reason adds up, and nothing is no entry."""
+        """Note what was left out; counts with the same reason are added."""
         if not count:
             return
         for i, earlier in enumerate(self.drops):
@@ -64,11 +61,11 @@ class LoadLog:
         self.notes.append(text)
 
     def warn(self, text: str) -> None:
-        """Note that something is not as it should be, though what is there was read."""
+        """Note that something looks wrong, although the rest was read."""
         self.warnings.append(text)
 
     def track(self, items: Iterable[T], what: str, total: int) -> Iterable[T]:
-        """Pass the items through, with a progress bar where one is wanted."""
+        """The same items, with a progress bar if `progress` is set."""
         from nocta.core.progress import progress_bar
 
         tracked: Iterable[T] = progress_bar(items, desc=what, total=total, show=self.progress)
@@ -76,29 +73,29 @@ class LoadLog:
 
 
 def shown_sources(sources: Sequence[str]) -> list[str]:
-    """The files that were read, or how many where they are many."""
+    """The files that were read, or their number if there are more than four."""
     if len(sources) <= 4:
         return list(sources)
-    return [f"{len(sources)} files below {os.path.commonpath(sources)}"]
+    return [f"{len(sources)} files under {os.path.commonpath(sources)}"]
 
 
 @dataclass(frozen=True)
-class LoadReport:
-    """Subjects, visits, labels, missingness, and everything that was left out.
+class LoadSummary:
+    """Subjects, visits, labels, missing values, and everything that was left out.
 
     Args:
         name: The data set.
         sources: Files and folders that were read.
         n_subjects: Rows of the cohort.
-        n_groups: Patients, where one patient may have several rows.
+        n_groups: Patients; fewer than subjects if a patient has several rows.
         n_times: Visit slots.
         n_visits: Visits that took place.
-        class_counts: Labelled (subject, visit) pairs of every class.
-        missing: Share of the features not recorded at the visits that took place.
+        class_counts: Labeled (subject, visit) pairs of every class.
+        missing: Share of values not recorded at the visits that took place.
         missing_by_feature: The same for every feature.
         dropped: What was left out and why.
         notes: Decisions of the loader.
-        warnings: What is not as it should be, such as files that are missing.
+        warnings: What looks wrong, such as missing files.
     """
 
     name: str
@@ -115,13 +112,12 @@ class LoadReport:
     warnings: tuple[str, ...] = ()
 
     @classmethod
-    def of(cls, cohort: Cohort, log: LoadLog) -> LoadReport:
-        """Summarise a loaded cohort."""
-        offered = cohort.visits[:, :, None] & cohort.catalog.open_slots
-        n_offered = offered.sum(axis=(0, 1))
-        n_recorded = cohort.recorded.sum(axis=(0, 1))
-        rates = 1 - n_recorded / np.maximum(n_offered, 1)
-        counts = np.bincount(cohort.labels[cohort.labelled], minlength=cohort.n_classes)
+    def of(cls, cohort: Cohort, log: LoadLog) -> LoadSummary:
+        """Summarize a loaded cohort."""
+        counted = CohortSummary.of(cohort)
+        rates = counted.missing_by_feature.tolist()
+        n_offered = int((cohort.visits[:, :, None] & cohort.catalog.open_slots).sum())
+        counts = counted.class_counts.sum(axis=0).tolist()
         groups = cohort.subjects if cohort.groups is None else cohort.groups
         return cls(
             name=cohort.name,
@@ -130,9 +126,9 @@ class LoadReport:
             n_groups=len(np.unique(groups)),
             n_times=cohort.n_times,
             n_visits=int(cohort.visits.sum()),
-            class_counts=dict(zip(cohort.classes, counts.tolist(), strict=True)),
-            missing=float(1 - n_recorded.sum() / max(n_offered.sum(), 1)),
-            missing_by_feature=dict(zip(cohort.catalog.names, rates.tolist(), strict=True)),
+            class_counts=dict(zip(cohort.classes, counts, strict=True)),
+            missing=float(1 - cohort.recorded.sum() / max(n_offered, 1)),
+            missing_by_feature=dict(zip(cohort.catalog.names, rates, strict=True)),
             dropped=tuple(log.drops),
             notes=tuple(log.notes),
             warnings=tuple(log.warnings),
@@ -140,24 +136,24 @@ class LoadReport:
 
     @property
     def n_labels(self) -> int:
-        """Labelled (subject, visit) pairs."""
+        """Labeled (subject, visit) pairs."""
         return sum(self.class_counts.values())
 
     @property
     def remarks(self) -> tuple[str, ...]:
-        """What was left out and decided on the way, in sentences; warnings are apart."""
+        """What was left out and decided, without the warnings."""
         return (*(f"left out {d}" for d in self.dropped), *self.notes)
 
     def __str__(self) -> str:
         return "\n".join(self.lines())
 
     def short(self) -> str:
-        """What was read, in one line; what was left out is not in it."""
+        """What was read, in one line."""
         sources = "; ".join(shown_sources(self.sources))
         return (
             f"{self.name}: {self.n_subjects:,} subjects{self._patients()}, "
             f"{self.n_visits:,} visits in {self.n_times} slots, {self.n_labels:,} labels, "
-            f"{self.missing:.1%} of the features missing"
+            f"{self.missing:.1%} of the values missing"
             + (f"; read from {sources}." if sources else ".")
         )
 
@@ -165,14 +161,14 @@ class LoadReport:
         return "" if self.n_groups == self.n_subjects else f" of {self.n_groups:,} patients"
 
     def lines(self) -> list[str]:
-        """The report as plain text."""
+        """The summary as plain text."""
         worst = sorted(self.missing_by_feature.items(), key=lambda item: -item[1])[:3]
         out = [f"{self.name}: read {source}" for source in shown_sources(self.sources)]
         out += [
             f"  subjects  {self.n_subjects:,}{self._patients()}",
             f"  visits    {self.n_visits:,} in {self.n_times} slots",
             f"  labels    {self.n_labels:,}: {self._classes()}",
-            f"  missing   {self.missing:.1%} of the features at these visits; most: "
+            f"  missing   {self.missing:.1%} of the values at these visits; most: "
             + ", ".join(f"{name} {rate:.0%}" for name, rate in worst),
         ]
         out += [f"  warning   {w}" for w in self.warnings]

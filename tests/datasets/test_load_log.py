@@ -1,10 +1,10 @@
-"""The report: what was read, what was dropped, and why."""
+"""The summary: what was read, what was dropped, and why."""
 
 from __future__ import annotations
 
 import pytest
 
-from nocta.datasets import LoadLog, LoadReport
+from nocta.datasets import LoadLog, LoadSummary
 from nocta.testing import tiny_cohort
 
 
@@ -12,13 +12,13 @@ def test_report_counts_what_the_cohort_holds() -> None:
     cohort = tiny_cohort(12)
     log = LoadLog()
     log.read("a/file.csv")
-    report = LoadReport.of(cohort, log)
-    assert report.n_subjects == 12
-    assert report.n_visits == cohort.visits.sum()
-    assert report.n_labels == cohort.labelled.sum()
+    summary = LoadSummary.of(cohort, log)
+    assert summary.n_subjects == 12
+    assert summary.n_visits == cohort.visits.sum()
+    assert summary.n_labels == cohort.labelled.sum()
     offered = cohort.visits.sum() * cohort.catalog.n_features
-    assert report.missing == pytest.approx(1 - cohort.recorded.sum() / offered)
-    assert "read a/file.csv" in str(report)
+    assert summary.missing == pytest.approx(1 - cohort.recorded.sum() / offered)
+    assert "read a/file.csv" in str(summary)
 
 
 def test_same_reason_adds_up() -> None:
@@ -33,7 +33,7 @@ def test_short_form_tells_what_was_read_in_one_line() -> None:
     cohort = tiny_cohort(12)
     log = LoadLog()
     log.read("a/file.csv")
-    short = LoadReport.of(cohort, log).short()
+    short = LoadSummary.of(cohort, log).short()
     assert short.startswith(f"tiny: 12 subjects, {cohort.visits.sum()} visits in 4 slots, ")
     assert short.endswith("; read from a/file.csv.")
-    assert LoadReport.of(cohort, LoadLog()).short().endswith("features missing.")
+    assert LoadSummary.of(cohort, LoadLog()).short().endswith("values missing.")
