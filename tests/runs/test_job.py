@@ -109,7 +109,7 @@ def test_the_rule_of_results_reaches_method_roll_out_and_audit(small_setup: Setu
     method = build_method(setup, Job("fake-honest", 0))
     assert method.results == "at-once"
     record = run_job(setup, Job("fake-honest", 0))
-    assert record.audit["results"] == "at-once"
+    assert record.audit.results == "at-once"
 
 
 def test_an_unknown_option_is_refused_with_a_hint(small_setup: Setup) -> None:
