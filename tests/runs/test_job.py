@@ -10,12 +10,12 @@ import pytest
 
 from nocta.core.errors import ConfigError, LeakageError
 from nocta.core.rollout import rollout
+from nocta.exact.task import synthetic_task
 from nocta.methods.fixed import FixedPlanPolicy
 from nocta.predictors.bayes import BayesPredictor
 from nocta.runs.details import ledger
 from nocta.runs.job import FittedPredictor, Job, build_method, run_job
 from nocta.runs.operating_points import operating_points
-from nocta.runs.optimum import finite_task
 from nocta.runs.record import JobRecord
 from nocta.runs.results import COLUMNS, TIMES
 from nocta.runs.setup import Setup
@@ -23,7 +23,7 @@ from nocta.testing import RunningMeanPredictor, tiny_cohort
 
 
 def run(setup: Setup, job: Job) -> JobRecord:
-    exact = FittedPredictor(BayesPredictor(finite_task("synthetic")), 1.5)
+    exact = FittedPredictor(BayesPredictor(synthetic_task()), 1.5)
     return run_job(setup, job, exact if job.shares_predictor else None)
 
 
@@ -145,7 +145,7 @@ def test_under_a_budget_the_knob_is_chosen_on_validation(small_setup: Setup) -> 
     setup = replace(small_setup, budgets=(4.0,))
     train, val, _ = setup.source.split(setup.source.load(0), 0)
     method = build_method(setup, Job("static", 0))
-    method.fit(train, val, seed=0, predictor=BayesPredictor(finite_task("synthetic")))
+    method.fit(train, val, seed=0, predictor=BayesPredictor(synthetic_task()))
     (chosen,) = operating_points(method, val, setup, 0)
     assert chosen["budget"] == 4.0
 

@@ -162,7 +162,7 @@ def test_without_optuna_the_extra_is_named(
 
 def test_the_score_is_the_area_from_nothing_to_nine_tenths_of_everything() -> None:
     train, val = tiny_cohort(80).split((0.5, 0.5))
-    area = ValidationArea.of(train, val)
+    area = ValidationArea.of(train, val, "ap")
     everything = float(val.catalog.cost_of(val.recorded).mean())
     assert area.high == pytest.approx(0.9 * everything)
     policy = FixedPlanPolicy(train.catalog.open_slots, RunningMeanPredictor(2))
@@ -176,7 +176,7 @@ def test_the_score_is_the_area_from_nothing_to_nine_tenths_of_everything() -> No
 def test_all_curves_start_at_the_frequencies_of_the_classes() -> None:
     train, val = tiny_cohort(80).split((0.5, 0.5))
     nothing = FixedPlanPolicy(np.zeros_like(train.catalog.open_slots), RunningMeanPredictor(2))
-    area = ValidationArea.of(train, val)
+    area = ValidationArea.of(train, val, "ap")
     own = rollout(nothing, val).summary()[area.metric]
     assert area.score([rollout(nothing, val)]) == pytest.approx(own)  # a point at no cost counts
     rates = class_frequencies(train)

@@ -34,10 +34,12 @@ def optimum(
     Dynamic programming over every reachable belief: a minute or two, up to 6 GiB of memory.
     """
     from nocta.runs.optimum import compute_optimum, finite_task, write_optimum
+    from nocta.runs.setup import DataSource
 
-    finite_task(task)  # a wrong name is reported before anything is computed
+    source = DataSource(task)
+    finite_task(source)  # a wrong name is reported before anything is computed
     _check_targets(out, figure)
-    frontier = compute_optimum(task, progress=not quiet)
+    frontier = compute_optimum(source, progress=not quiet)
     write_optimum(frontier, out)
     typer.echo(
         f"Wrote {len(frontier)} vertices to {out}: from accuracy {frontier.accuracy[0]:.4f} at "

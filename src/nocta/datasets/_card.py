@@ -6,7 +6,7 @@ loader makes its catalog from, so a card cannot disagree with the prices a polic
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from importlib.util import find_spec
 from typing import TYPE_CHECKING
@@ -17,6 +17,8 @@ from nocta.core.currency import money
 if TYPE_CHECKING:
     from rich.console import Group
     from rich.table import Table
+
+    from nocta.exact.task import FiniteTask
 
 _GIVING = "(--data-option NAME=VALUE in every command, NAME=VALUE in Python)"
 
@@ -96,6 +98,10 @@ class Card:
             `fixed_split`. Empty where it has none.
         traps: What has misled people before.
         options: Loader options, with an explanation each.
+        headline: Metric that results are ranked and drawn by: `ap`, `roc_auc` or `accuracy`.
+        published: Key of the table with the paper's results on this data set; empty if none.
+        finite_task: Makes the finite task the subjects are drawn from, if there is one. The exact
+            optimum and the Bayes predictor are then known.
     """
 
     name: str
@@ -123,6 +129,9 @@ class Card:
     fractions: tuple[float, ...] = (0.70, 0.15, 0.15)
     split_column: str = ""
     options: Mapping[str, str] = field(default_factory=dict)
+    headline: str = "ap"
+    published: str = ""
+    finite_task: Callable[..., FiniteTask] | None = None
 
     @property
     def home(self) -> str:

@@ -275,6 +275,7 @@ CARD = Card(
     measurements=MEASUREMENTS,
     cost_source="The paper, after Qin et al. 2024: PET 1 for each tracer, MRI .5 for each volume.",
     fractions=(0.64, 0.16, 0.20),
+    published="adni",
     options={
         "min_labels": "keep patients with at least so many labelled visits (1)",
         "biomarkers": "keep patients with a value of 'any' or 'each' biomarker, or 'none' (each)",

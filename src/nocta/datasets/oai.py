@@ -152,6 +152,7 @@ WOMAC_CARD = Card(
         "at each position and 1 for the minimum."
     ),
     fractions=(0.50, 0.125, 0.375),
+    published="womac",
     options={
         "clinical": "other clinical features (a list of nocta.datasets.oai.clinical_feature(...))",
         "visits": 'visit codes to use ("00", "01", "03", "05", "06", "08", "10")',
@@ -175,6 +176,7 @@ WOMAC_CARD = Card(
 KLG_CARD = replace(
     WOMAC_CARD,
     name="oai-klg",
+    published="klg",
     title="Osteoarthritis Initiative: Kellgren-Lawrence grade over eight years",
     labels="4 classes: grades 0-1, 2, 3, 4",
     label_rule="Kellgren-Lawrence grade of this knee at this visit (V##XRKL); 0 and 1 merged.",

@@ -6,6 +6,8 @@ from random starts; the label is the running sum of the digits at which the coun
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -14,6 +16,9 @@ from nocta.core.errors import ConfigError
 from nocta.datasets._card import Card, Measurement, make_catalog
 from nocta.datasets._registry import Dataset
 from nocta.datasets._report import LoadLog
+
+if TYPE_CHECKING:
+    from nocta.exact.task import FiniteTask
 
 N_TIMES = 10
 N_STARTS = 3
@@ -72,6 +77,13 @@ def _load(log: LoadLog, *, n_subjects: int = 8000, seed: int = 0) -> Cohort:
     return load(n_subjects, seed)
 
 
+def finite_task() -> FiniteTask:
+    """The task the subjects are drawn from."""
+    from nocta.exact.task import synthetic_task
+
+    return synthetic_task(n_digits=N_DIGITS, n_starts=N_STARTS, horizon=N_TIMES)
+
+
 CARD = Card(
     name="synthetic",
     title="The paper's synthetic task: find the digits that count by watching a countdown",
@@ -101,5 +113,8 @@ CARD = Card(
         "n_subjects": "how many to draw (8000)",
         "seed": "same seed, same subjects (0)",
     },
+    headline="accuracy",
+    published="synthetic",
+    finite_task=finite_task,
 )
 DATASETS = (Dataset(CARD, _load),)

@@ -18,11 +18,9 @@ from nocta.core.errors import ConfigError, did_you_mean
 if TYPE_CHECKING:
     import pandas as pd
 
-    from nocta.runs.compare import Comparison
+    from nocta.runs.setup import DataSource
 
 METRICS = ("accuracy", "ap", "roc_auc")
-#: Where the results of each data set are printed.
-TABLE_OF = {"synthetic": "synthetic", "adni": "adni", "oai-womac": "womac", "oai-klg": "klg"}
 
 
 @dataclass(frozen=True)
@@ -106,21 +104,16 @@ def paper_table(name: str) -> PaperTable:
     return _tables()[name]
 
 
-def paper_results(dataset: str) -> PaperTable | None:
-    """The table with the paper's full results on a data set; `None` where it has none.
+def published_for(source: DataSource) -> PaperTable | None:
+    """The table with the paper's full results on these data; `None` if it has none.
 
     Example:
-        >>> paper_results("synthetic").rows[-1].metrics["accuracy"]
+        >>> from nocta.runs.setup import DataSource
+        >>> published_for(DataSource("synthetic")).rows[-1].metrics["accuracy"]
         0.666
     """
-    return paper_table(TABLE_OF[dataset]) if dataset in TABLE_OF else None
-
-
-def published_for(comparison: Comparison) -> PaperTable | None:
-    """The paper's results on the data of a comparison, if those data are as published."""
-    if not comparison.setup.source.is_as_published:
-        return None
-    return paper_results(comparison.dataset)
+    card = source.card if source.is_as_published else None
+    return paper_table(card.published) if card is not None and card.published else None
 
 
 def published_points(
@@ -134,7 +127,7 @@ def published_points(
         methods: Only these.
 
     Example:
-        >>> published_points(paper_results("synthetic"), "accuracy", ["dime"])["cost"].tolist()
+        >>> published_points(paper_table("synthetic"), "accuracy", ["dime"])["cost"].tolist()
         [4.0, 4.662, 5.375]
     """
     import pandas as pd

@@ -162,7 +162,7 @@ class ReportView:
     @property
     def paper(self) -> PaperTable | None:
         """The paper's own results on these data."""
-        return published_for(self.comparison)
+        return published_for(self.comparison.setup.source)
 
     def paper_rows(self, metric: str) -> pd.DataFrame | None:
         """The paper's rows of the methods compared here, and of NOCTA in any case."""

@@ -25,7 +25,6 @@ from nocta.runs.record import CohortDescription, JobRecord, TuningRecord
 from nocta.runs.record import Job as Job
 from nocta.runs.results import MEASURES, TIMES, make_row
 from nocta.runs.setup import Setup
-from nocta.runs.summary import headline_metric
 from nocta.runs.tuning import TrialFile, tune
 from nocta.runs.validation_area import ValidationArea
 from nocta.runs.versions import versions
@@ -78,11 +77,10 @@ def run_job(
         "seed": job.seed,
         "split": "test",
     }
-    metric = headline_metric(cohort.name)
     rows, details = [], []
     for setting in settings:
         outcome = roll_out(method, setting, test, setup, job.seed)
-        entry = describe_rollout(outcome, test.catalog, metric=metric, seed=job.seed)
+        entry = describe_rollout(outcome, test.catalog, metric=setup.source.headline, seed=job.seed)
         measured = {name: getattr(entry, name) for name in MEASURES if name not in TIMES}
         times = {"fit_seconds": fit_seconds, "rollout_seconds": outcome.seconds}
         rows.append(make_row(keys, setting, **measured, **times))
@@ -126,7 +124,7 @@ class _Learning:
 
     def tune(self, trials: Path | None, progress: bool) -> TuningRecord:
         """Try options on validation and choose."""
-        area = ValidationArea.of(self.train, self.val)
+        area = ValidationArea.of(self.train, self.val, self.setup.source.headline)
 
         def score(options: dict[str, Any]) -> float:
             method, setup, seed = self.fit(options), self.setup, self.job.seed

@@ -48,11 +48,6 @@ def mean_and_error(values: Sequence[float] | NDArray[np.float64]) -> tuple[float
     return found.mean, found.standard_error
 
 
-def headline_metric(dataset: str) -> str:
-    """The metric to look at first: accuracy on the synthetic task, as in the paper, else AP."""
-    return "accuracy" if dataset == "synthetic" else "ap"
-
-
 def frontiers_by_seed(results: pd.DataFrame, method: str, quality: str) -> dict[int, Frontier]:
     """The operating points of a method at every seed."""
     rows = results[results["method"] == method]

@@ -15,7 +15,7 @@ from nocta.report.paper.evidence import Evidence
 from nocta.report.paper.page import Sheet
 from nocta.report.paper.recipes import Arm, Recipe
 from nocta.report.plots.frontier import METRIC_LABELS
-from nocta.report.published import PaperRow, paper_results
+from nocta.report.published import PaperRow, published_for
 from nocta.runs.summary import (
     cost_range,
     frontiers_by_seed,
@@ -50,10 +50,7 @@ def printed_rows(recipe: Recipe, evidence: Evidence) -> tuple[list[PaperRow], st
     A comparison of methods asked for with other data of the paper has its rows there; an ablation
     has none.
     """
-    if not evidence.setup.source.is_as_published:
-        return [], ""
-    rows = [row for row in recipe.rows if row.dataset == evidence.dataset]
-    table = paper_results(evidence.dataset)
+    rows, table = evidence.printed(recipe), published_for(evidence.setup.source)
     if rows or recipe.knobs or table is None:
         return rows, ""
     return list(table.rows), table.place

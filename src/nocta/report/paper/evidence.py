@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from nocta.core.errors import ConfigError, DataFileMissing
 from nocta.exact.optimum import OptimalFrontier
 from nocta.report.paper.recipes import Arm, Recipe
+from nocta.report.published import PaperRow
 from nocta.runs.compare import Comparison, compare
 from nocta.runs.method_options import typed
 from nocta.runs.optimum import shipped_optimum
@@ -21,7 +22,6 @@ from nocta.runs.record import Job
 from nocta.runs.results import read_results
 from nocta.runs.setup import DataSource, Setup
 from nocta.runs.store import JobStore
-from nocta.runs.summary import headline_metric
 from nocta.runs.sweep import Failure
 
 if TYPE_CHECKING:
@@ -139,14 +139,19 @@ class Evidence:
 
     @property
     def metrics(self) -> tuple[str, ...]:
-        """As the paper reports: accuracy on the synthetic task, AP and ROC AUC elsewhere."""
-        first = headline_metric(self.dataset)
+        """As the paper reports: accuracy on the synthetic task, AP and ROC AUC on other data."""
+        first = self.setup.source.headline
         return (first,) if first == "accuracy" else (first, "roc_auc")
+
+    def printed(self, recipe: Recipe) -> list[PaperRow]:
+        """The recipe's rows of the paper on these data; none if the data are not as published."""
+        source = self.setup.source
+        return [row for row in recipe.rows if source.is_as_published and row.dataset == source.data]
 
     @cached_property
     def optimum(self) -> OptimalFrontier | None:
         """The exact frontier, where it is known."""
-        return shipped_optimum(self.dataset) if self.setup.source.is_as_published else None
+        return shipped_optimum(self.setup.source)
 
 
 def gather(recipe: Recipe, request: Request) -> list[Evidence]:
@@ -178,7 +183,7 @@ def _run(source: DataSource, recipe: Recipe, request: Request) -> Evidence:
         source=source,
         preset=request.preset or recipe.preset,  # type: ignore[arg-type]  # checked by Setup
         n_points=recipe.n_points,
-        cost_weights=recipe.cost_weights.get(source.data, ()),
+        cost_weights=recipe.cost_weights.get(source.card.name, ()) if source.card else (),
         **request.rules,
     )
     if request.quick:

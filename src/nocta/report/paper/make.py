@@ -14,9 +14,9 @@ from nocta.report.paper.recipes import Kind, Recipe
 from nocta.report.paper.theory import theory_sheets
 from nocta.report.plots.dynamics import dynamics_figure
 from nocta.report.plots.frontier import Panel, frontier_panels
-from nocta.report.published import paper_results, published_points
+from nocta.report.published import published_for, published_points
 from nocta.report.view import ReportView
-from nocta.runs.summary import headline_metric
+from nocta.runs.setup import DataSource
 from nocta.runs.versions import versions
 
 
@@ -95,9 +95,9 @@ def _frontiers(recipe: Recipe, request: Request, page: Page) -> None:
     names = list(found) if asked else list(dict.fromkeys([*recipe.data, *found]))
     panels = []
     for name in names:
-        metric = recipe.metric or headline_metric(name)
         evidence = found.get(name)
-        own = evidence is None or evidence.setup.source.is_as_published
+        source = evidence.setup.source if evidence else DataSource(name)
+        metric = recipe.metric or source.headline
         panels.append(
             Panel(
                 evidence.results if evidence else None,
@@ -105,7 +105,7 @@ def _frontiers(recipe: Recipe, request: Request, page: Page) -> None:
                 evidence.optimum.points
                 if evidence and evidence.optimum and metric == "accuracy"
                 else None,
-                published_points(paper_results(name), metric) if own else None,
+                published_points(published_for(source), metric),
                 name if evidence else f"{name} (as published)",
                 _currency(evidence),
             )
@@ -147,7 +147,7 @@ def _dynamics(recipe: Recipe, request: Request, page: Page) -> None:
                 "The dynamics need the finished jobs (`jobs/` beside results.csv), which this "
                 "folder does not hold; leave out --from to run them."
             )
-        printed = [row.cost for row in recipe.rows if row.dataset == evidence.dataset]
+        printed = [row.cost for row in evidence.printed(recipe)]
         view = ReportView(evidence.comparison, mean(printed) if printed else None)
         end = evidence.dataset if len(found) > 1 else ""
         page.figures[end] = dynamics_figure(view.dynamics(), view.axis, bottom="graph")

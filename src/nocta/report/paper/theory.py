@@ -24,6 +24,7 @@ from nocta.exact import (
 )
 from nocta.report.paper.page import Sheet
 from nocta.runs.optimum import shipped_optimum
+from nocta.runs.setup import DataSource
 
 COST_WEIGHTS = (0.05, 0.3, 1.0)
 N_RANDOM, N_RANDOM_QUICK = 200, 10
@@ -70,7 +71,7 @@ def noct_sheet(task: FiniteTask | None = None) -> Sheet:
     import pandas as pd
 
     graph = build_graph(task or synthetic_task())
-    optimum = shipped_optimum("synthetic") if task is None else optimal_frontier(graph)
+    optimum = shipped_optimum(DataSource("synthetic")) if task is None else optimal_frontier(graph)
     assert optimum is not None
     lines: dict[tuple[str, float], dict[str, Any]] = {}
     for loss, weights in NOCT_WEIGHTS.items():
