@@ -158,7 +158,7 @@ def test_a_single_seed_is_called_one(comparison: Comparison) -> None:
     one = [record for record in comparison.records if record.job.seed == 0]
     words = " ".join(Page(render(replace(comparison, records=one))).words)
     assert "One seed only" in words
-    assert "95 % intervals when test subjects are drawn anew" in words
+    assert "95 % bootstrap intervals over test subjects" in words
 
 
 def test_the_paper_rule_of_availability_is_pointed_out(comparison: Comparison) -> None:
@@ -174,7 +174,7 @@ def test_results_seen_within_a_visit_are_pointed_out(comparison: Comparison) -> 
     ]
     setup = replace(comparison.setup, results="at-once")
     text = render(replace(comparison, records=records, setup=setup))
-    assert "random saw each result before asking for the next" in text
+    assert "random saw each result before requesting the next" in text
     assert "so does the optimum: it does not bound random." in text
     assert "--results at-once" in text
     assert "saw each result" not in render(replace(comparison, setup=setup))
@@ -184,7 +184,7 @@ def test_results_seen_within_a_visit_are_pointed_out(comparison: Comparison) -> 
 def test_methods_without_common_costs_still_give_a_report(comparison: Comparison) -> None:
     only = [record for record in comparison.records if record.job.label == "nothing"]
     text = render(replace(comparison, records=only))
-    assert "no range of costs in common" in text
+    assert "no common range of costs" in text
 
 
 def test_the_headline_says_who_could_not_be_ranked(comparison: Comparison) -> None:

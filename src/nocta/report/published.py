@@ -1,7 +1,4 @@
-"""The paper's own numbers, for drawing and printing beside ours.
-
-They live in `published.toml`, transcribed with their place in the paper.
-"""
+"""The paper's own numbers, transcribed in `published.toml` with their place in the paper."""
 
 from __future__ import annotations
 
@@ -28,14 +25,14 @@ class PaperRow:
     """One printed row: means over five runs, and the number printed after the ± sign.
 
     Args:
-        dataset: Our name of the data set; empty where a statement is about none.
+        dataset: Our name of the data set; empty for a statement about none.
         method: Our name of the method.
-        cost: Mean acquisition cost per subject; NaN where none is printed.
-        cost_spread: Its spread; NaN where none is printed.
+        cost: Mean acquisition cost per subject; NaN if not printed.
+        cost_spread: Its spread; NaN if not printed.
         metrics: Quality by its name in `results.csv`: accuracy, or ap and roc_auc.
-        spreads: The spread of each.
-        knob: What an ablation varied, by the name of our option, for example `{"n_neighbors": 5}`;
-            for orders of growth, the exponents; empty elsewhere.
+        spreads: The spread of each metric.
+        knob: Option that an ablation varied, for example `{"n_neighbors": 5}`; for orders of
+            growth, the exponents; otherwise empty.
     """
 
     dataset: str
@@ -49,7 +46,7 @@ class PaperRow:
 
 @dataclass(frozen=True)
 class PaperTable:
-    """A table, figure or statement of the paper and where it is printed."""
+    """A table, figure or statement of the paper, and its place in the paper."""
 
     name: str
     place: str
@@ -83,11 +80,6 @@ def _row(row: dict[str, Any]) -> PaperRow:
     )
 
 
-def paper_tables() -> list[str]:
-    """Names of what was transcribed."""
-    return list(_tables())
-
-
 def paper_table(name: str) -> PaperTable:
     """A table by its name.
 
@@ -98,7 +90,7 @@ def paper_table(name: str) -> PaperTable:
     """
     if name not in _tables():
         raise ConfigError(
-            f"There is no table '{name}' of the paper.{did_you_mean(name, _tables())} "
+            f"The paper has no table '{name}'.{did_you_mean(name, _tables())} "
             f"Known: {', '.join(_tables())}."
         )
     return _tables()[name]
@@ -119,12 +111,7 @@ def published_for(source: DataSource) -> PaperTable | None:
 def published_points(
     table: PaperTable | None, metric: str, methods: Collection[str] | None = None
 ) -> pd.DataFrame | None:
-    """Method, cost and a metric of the rows that have it, for a figure; `None` where none has.
-
-    Args:
-        table: Of the paper, if there is one.
-        metric: Its column.
-        methods: Only these.
+    """Method, cost and a metric of the rows that have it, for a figure; `None` if no row has.
 
     Example:
         >>> published_points(paper_table("synthetic"), "accuracy", ["dime"])["cost"].tolist()

@@ -1,8 +1,8 @@
-"""What the report shows, taken from the finished jobs and averaged over seeds.
+"""What the report shows: records of finished jobs, averaged over seeds.
 
-Curves show every operating point. Whatever is shown for one operating point per method (quality
-over time, calibration, dynamics, ledger) uses the point nearest to one reference cost, so that
-methods are compared at about the same expense.
+Curves show every operating point. Everything else (quality over time, calibration, dynamics,
+ledger) uses each method's point nearest to one reference cost, so methods are compared at about the
+same cost.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ from nocta.runs.summary import cost_range, mean_and_error, wide_methods
 if TYPE_CHECKING:
     import pandas as pd
 
-#: Bins with a smaller share of the pairs are noise and are not drawn.
+#: Bins with a smaller share of the pairs are too noisy to draw.
 MIN_BIN_SHARE = 0.01
 
 Pair = tuple[NDArray[np.float64], NDArray[np.float64]]
-#: Farther from the reference, as a share of it, a cost is not the same any more.
+#: Largest relative distance from the reference cost that counts as near.
 _NEAR = 0.25
 
 
@@ -40,8 +40,8 @@ class ReportView:
 
     Args:
         comparison: At least one job is finished.
-        reference_cost: At which methods are set side by side; the middle of the costs they have
-            in common by default.
+        reference_cost: Cost at which methods are compared; the middle of their common range by
+            default.
     """
 
     def __init__(self, comparison: Comparison, reference_cost: float | None = None) -> None:
@@ -52,7 +52,7 @@ class ReportView:
 
     @property
     def axis(self) -> TimeAxis:
-        """How slots and costs are written."""
+        """Labels of slots and costs."""
         return TimeAxis(tuple(self.cohort.slot_times), self.cohort.time_unit, self.currency)
 
     @property
@@ -66,12 +66,12 @@ class ReportView:
 
     @property
     def is_binary(self) -> bool:
-        """Whether calibration is about the positive class."""
+        """Whether calibration concerns the positive class."""
         return len(self.cohort.classes) == 2
 
     @cached_property
     def reference_cost(self) -> float:
-        """The cost at which methods are set side by side."""
+        """The cost at which methods are compared."""
         if self._reference_cost is not None:
             return self._reference_cost
         results = self.comparison.results
@@ -83,7 +83,7 @@ class ReportView:
 
     @cached_property
     def chosen(self) -> dict[str, list[PointDetails]]:
-        """By method, one detail entry per seed: the operating point nearest to the reference."""
+        """By method and seed, the operating point nearest to the reference cost."""
         out: dict[str, list[PointDetails]] = {method: [] for method in self.methods}
         for record in self.comparison.records:
             nearest = min(record.details, key=lambda d: abs(d.cost - self.reference_cost))
@@ -91,7 +91,7 @@ class ReportView:
         return out
 
     def far_from_reference(self) -> dict[str, float]:
-        """Methods without an operating point near the reference, and the mean cost shown instead.
+        """Methods without a point near the reference cost, and the mean cost of the point shown.
 
         `nothing` and `everything` have one point each and are left out.
         """
@@ -119,7 +119,7 @@ class ReportView:
         return {method: curve for method, curve in curves.items() if len(curve[0])}
 
     def dynamics(self) -> list[Dynamics]:
-        """How each method that acquires anything does so over time."""
+        """Acquisition over time of each method that acquires anything."""
         out = []
         for method, entries in self.chosen.items():
             stops = np.array([_shares(e.stop_histogram) for e in entries]).mean(axis=0)
@@ -136,7 +136,7 @@ class ReportView:
         return out
 
     def ledger(self) -> tuple[list[str], list[tuple[str, list[float]]]]:
-        """What was spent on what: methods, and one row of mean charges per item."""
+        """Methods, and one row of mean charges per item."""
         spending = {
             method: {
                 item: float(np.mean([e.ledger[item] for e in entries]))
@@ -188,7 +188,7 @@ def _mean(tables: Iterable[Any]) -> NDArray[np.float64]:
 
 
 def _mean_pairs(tables: list[list[Together]]) -> tuple[Together, ...]:
-    """Pairs over all seeds, most often first; one that a seed did not keep counts as none."""
+    """Pairs averaged over seeds, most often first; a pair that a seed did not keep counts as 0."""
     total: dict[tuple[int, int, int, int], float] = {}
     for t, m, later, other, share in (pair for table in tables for pair in table):
         key = (t, m, later, other)
@@ -203,7 +203,7 @@ def _shares(counts: list[int]) -> NDArray[np.float64]:
 
 
 def _merge_bins(curves: list[CalibrationCurve]) -> Pair:
-    """Pool reliability curves bin by bin, each weighted by its pairs; tiny bins are left out."""
+    """Pool reliability curves by bin, weighted by their pairs; tiny bins are left out."""
     if not curves:
         return np.zeros(0), np.zeros(0)
     stated, observed, counts = (
