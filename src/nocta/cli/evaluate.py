@@ -162,18 +162,17 @@ def _print(frame: pd.DataFrame, model: NOCTA) -> None:
 
 
 def _draw(frame: pd.DataFrame, path: Path, model: NOCTA, metric: str) -> None:
-    from nocta.report.plots.frontier import frontier_figure
+    from nocta.report.plots.frontier import Panel, frontier_figure
     from nocta.report.plots.style import COLUMN, method_style, save_figure
 
     dataset = str(frame["dataset"].iloc[0])
-    drawn = frontier_figure(
+    panel = Panel(
         frame,
         metric=metric,
         title=f"{dataset}: {method_style(f'nocta-{model.estimator}').label}",
         currency=model.catalog_.currency,
-        size=(1.4 * COLUMN, COLUMN),
     )
-    save_figure(drawn, path)
+    save_figure(frontier_figure(panel, (1.4 * COLUMN, COLUMN)), path)
 
 
 def _check_targets(out: Path, figure: Path | None) -> None:

@@ -54,18 +54,13 @@ def _draw(frontier: OptimalFrontier, task: str, path: Path) -> None:
     import numpy as np
     import pandas as pd
 
-    from nocta.report.plots.frontier import frontier_figure
+    from nocta.report.plots.frontier import Panel, frontier_figure
     from nocta.report.plots.style import COLUMN, save_figure
 
     nobody = pd.DataFrame(columns=["method", "seed", "cost", "accuracy"])
     points = np.stack([frontier.cost, frontier.accuracy], axis=1)
-    drawn = frontier_figure(
-        nobody,
-        optimum=points,
-        title=f"The best any policy can do: {task}",
-        size=(1.4 * COLUMN, COLUMN),
-    )
-    save_figure(drawn, path)
+    panel = Panel(nobody, optimum=points, title=f"The best any policy can do: {task}")
+    save_figure(frontier_figure(panel, (1.4 * COLUMN, COLUMN)), path)
 
 
 def _check_targets(out: Path, figure: Path | None) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from nocta.report.plots.dynamics import Bottom, dynamics_figure
-from nocta.report.plots.frontier import frontier_figure
+from nocta.report.plots.frontier import Panel, frontier_figure
 from nocta.report.plots.quality import calibration_figure, quality_over_time_figure
 from nocta.report.plots.style import PAGE, house_style, save_figure
 from nocta.report.view import ReportView
@@ -25,14 +25,14 @@ PHONE = 3.0
 
 def frontier(view: ReportView, metric: str, *, narrow: bool = False) -> Figure:
     """Quality against cost, with the optimum and the paper's rows if there are any."""
-    return frontier_figure(
+    panel = Panel(
         view.frontier_rows() if metric == view.comparison.quality else view.comparison.results,
         metric,
         optimum=view.optimum_points(metric),
         paper=view.paper_rows(metric),
         currency=view.currency,
-        size=(PHONE, 4.2) if narrow else (PAGE, 3.9),
     )
+    return frontier_figure(panel, (PHONE, 4.2) if narrow else (PAGE, 3.9))
 
 
 def save_figures(comparison: Comparison, directory: Path) -> list[Path]:

@@ -98,7 +98,7 @@ def run_job(
 
 
 def build_method(setup: Setup, job: Job) -> Method:
-    """The method with its options, ready to be fitted under the rules of the comparison."""
+    """The method with its options, to be fitted under the rules of the comparison."""
     method = make_method(job.method, job.options, preset=setup.preset, quick=setup.quick)
     method.availability, method.results = setup.availability, setup.results
     return method

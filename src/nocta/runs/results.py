@@ -100,12 +100,13 @@ def read_results(path: Path) -> pd.DataFrame:
     import pandas as pd
 
     if not path.is_file():
-        raise DataFileMissing(f"There is no results file '{path}'; `nocta compare` writes one.")
+        raise DataFileMissing(f"Results file '{path}' not found; `nocta compare` writes one.")
     frame = pd.read_csv(path, keep_default_na=True)
     missing = [column for column in COLUMNS if column not in frame]
     if missing:
         raise DataError(
-            f"'{path}' is not a results file: it lacks the column(s) {', '.join(missing)}."
+            f"'{path}' is not a results file: it lacks the column(s) {', '.join(missing)}. Use a "
+            f"results.csv that `nocta compare` or `nocta evaluate` wrote."
         )
     return frame
 

@@ -30,6 +30,20 @@ def reproduce(recipe: Recipe, request: Request) -> Page:
     return page
 
 
+def _gather(recipe: Recipe, request: Request, page: Page) -> list[Evidence]:
+    """The results of a recipe, with notes on how they were made and what is absent."""
+    found = gather(recipe, request)
+    _add_evidence(page, found, request)
+    there = {evidence.dataset for evidence in found}
+    for name in () if request.sources or request.folders else recipe.data:
+        if name not in there:
+            page.notes.append(
+                f"{name} is left out because it is not on this machine; `nocta datasets {name}` "
+                f"says how to get it."
+            )
+    return found
+
+
 def _add_evidence(page: Page, found: Sequence[Evidence], request: Request) -> None:
     """Note how the results were made and what failed; add the comparisons that were run."""
     for evidence in found:
@@ -57,23 +71,8 @@ def _mark_quick(page: Page) -> None:
         page.notes.insert(0, note)
 
 
-def _name_absent_data(
-    page: Page, recipe: Recipe, found: Sequence[Evidence], request: Request
-) -> None:
-    """Note which data sets of the recipe are not on this machine, unless others were requested."""
-    there = {evidence.dataset for evidence in found}
-    for name in () if request.sources or request.folders else recipe.data:
-        if name not in there:
-            page.notes.append(
-                f"{name} is left out because it is not on this machine; `nocta datasets {name}` "
-                f"says how to get it."
-            )
-
-
 def _table(recipe: Recipe, request: Request, page: Page) -> None:
-    found = gather(recipe, request)
-    _add_evidence(page, found, request)
-    _name_absent_data(page, recipe, found, request)
+    found = _gather(recipe, request, page)
     for evidence in found:
         page.sheets[evidence.dataset if len(found) > 1 else ""] = sheets(recipe, evidence)
 
@@ -129,9 +128,7 @@ def _currency(evidence: Evidence | None) -> str:
 
 
 def _dynamics(recipe: Recipe, request: Request, page: Page) -> None:
-    found = gather(recipe, request)
-    _add_evidence(page, found, request)
-    _name_absent_data(page, recipe, found, request)
+    found = _gather(recipe, request, page)
     for evidence in found:
         if evidence.comparison is None:
             raise ConfigError(
@@ -187,33 +184,25 @@ def _dynamics_sheets(view: ReportView) -> list[Sheet]:
     return found
 
 
-def _theory(recipe: Recipe, request: Request, page: Page) -> None:
-    _refuse_options(recipe, request)
-    page.sheets[""] = theory_sheets(quick=request.quick, progress=request.progress)
-    if request.quick:
-        _mark_quick(page)
-
-
-def _complexity(recipe: Recipe, request: Request, page: Page) -> None:
-    _refuse_options(recipe, request)
-    complexity_page(recipe, request, page)
-    if request.quick:
-        _mark_quick(page)
-
-
-def _refuse_options(recipe: Recipe, request: Request) -> None:
-    """Refuse options on data, seeds or rules: this recipe makes its own tasks."""
+def _own_tasks(recipe: Recipe, request: Request, page: Page) -> None:
+    """A recipe that makes its own tasks; options on data, seeds or rules are refused."""
     unused = [*request.options, *(["--from"] if request.folders else [])]
     if unused:
         raise ConfigError(
             f"'{recipe.name}' makes its own tasks, always the same; leave out {', '.join(unused)}."
         )
+    if recipe.kind == "complexity":
+        complexity_page(recipe, request, page)
+    else:
+        page.sheets[""] = theory_sheets(quick=request.quick, progress=request.progress)
+    if request.quick:
+        _mark_quick(page)
 
 
 _MAKERS: dict[Kind, Callable[[Recipe, Request, Page], None]] = {
     "table": _table,
     "frontiers": _frontiers,
     "dynamics": _dynamics,
-    "complexity": _complexity,
-    "theory": _theory,
+    "complexity": _own_tasks,
+    "theory": _own_tasks,
 }

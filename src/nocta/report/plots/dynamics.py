@@ -130,11 +130,13 @@ def dynamics_figure(
         for row in panels[:, 1:]:
             for axes in row:
                 axes.tick_params(labelleft=False, left=False)
-        _label(panels[:, 0], axis)
+        unit = f" ({axis.currency})" if axis.currency else ""
+        panels[0, 0].set_ylabel(f"cost per\nsubject{unit}")
+        panels[1, 0].set_ylabel("last request\n(share)")
         if n > 1:
-            for axes in panels[2]:
-                axes.set_xlabel("")
             figure.supxlabel(f"{axis.unit} (–: no request)", fontsize=8)
+        else:
+            panels[2, 0].set_xlabel(f"{axis.unit} (–: no request)")
         if image is not None:
             figure.colorbar(
                 image, ax=panels[2, -1], label="share", ticks=[0, 1], pad=0.02, fraction=0.08
@@ -215,17 +217,6 @@ def _label_slots(axes: Axes, entry: Dynamics, axis: TimeAxis, shown: list[int]) 
     step = -(-len(slots) // _MAX_TICKS)
     axes.set_xticks([-1, *slots[::step].tolist()], ["–", *axis.labels[::step]])
     axes.set_xlim(-1.6, len(slots) - 0.4)
-
-
-def _label(first: NDArray[Any], axis: TimeAxis) -> None:
-    unit = f" ({axis.currency})" if axis.currency else ""
-    texts: list[tuple[Axes, str]] = [
-        (first[0], f"cost per\nsubject{unit}"),
-        (first[1], "last request\n(share)"),
-    ]
-    for axes, text in texts:
-        axes.set_ylabel(text)
-    first[2].set_xlabel(f"{axis.unit} (–: no request)")
 
 
 def _most_acquired(dynamics: Sequence[Dynamics]) -> list[int]:

@@ -116,20 +116,10 @@ def _as_shares(table: pd.DataFrame, metric: str, best: NDArray[np.float64]) -> p
     return table.assign(**{metric: table[metric] / np.interp(table["cost"], cost, quality)})
 
 
-def frontier_figure(
-    results: pd.DataFrame,
-    metric: str = "accuracy",
-    *,
-    optimum: ArrayLike | None = None,
-    paper: pd.DataFrame | None = None,
-    title: str | None = None,
-    currency: str = "",
-    size: tuple[float, float] = (PAGE, 3.4),
-) -> Figure:
-    """Draw one `Panel` with its legend; `size` is in inches."""
+def frontier_figure(panel: Panel, size: tuple[float, float] = (PAGE, 3.4)) -> Figure:
+    """Draw one data set with its legend; `size` is in inches."""
     from matplotlib.figure import Figure
 
-    panel = Panel(results, metric, optimum, paper, title, currency)
     panel.check()
     with house_style():
         figure = Figure(figsize=size, layout="constrained")
