@@ -185,7 +185,7 @@ def test_a_sweep_that_goes_on_knows_at_once_how_long(
     store = JobStore(tmp_path)
     sweep(small_setup, [Job("nothing", 0)], store, n_jobs=1)
     record = store.read(Job("nothing", 0))
-    store.save(Job("nothing", 0), {**record, "seconds": 2400.0})
+    store.save(Job("nothing", 0), replace(record, seconds=2400.0))
     capsys.readouterr()
     sweep(small_setup, make_jobs(["nothing"], [0, 1]), store, n_jobs=1, progress=True)
     shown = capsys.readouterr().err

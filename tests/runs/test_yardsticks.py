@@ -11,7 +11,7 @@ import pytest
 from nocta.core.errors import ConfigError
 from nocta.exact.optimum import accuracy_at
 from nocta.report.plots.style import METHOD_STYLES
-from nocta.report.published import METRICS, paper_results, paper_table, paper_tables
+from nocta.report.published import METRICS, paper_table, published_for
 from nocta.runs.optimum import (
     compute_optimum,
     finite_task,
@@ -19,10 +19,13 @@ from nocta.runs.optimum import (
     shipped_optimum,
     write_optimum,
 )
+from nocta.runs.setup import DataSource
+
+SYNTHETIC = DataSource("synthetic")
 
 
 def test_the_shipped_optimum_has_the_known_values() -> None:
-    optimum = shipped_optimum("synthetic")
+    optimum = shipped_optimum(SYNTHETIC)
     assert optimum is not None
     known = {0.0: 0.3312, 8.952: 0.8451, 13.724: 1.0, 10.242: 0.9061, 11.549: 0.9579}
     for cost, accuracy in known.items():
@@ -34,14 +37,14 @@ def test_the_shipped_optimum_has_the_known_values() -> None:
 
 @pytest.mark.slow
 def test_the_shipped_optimum_is_what_is_computed() -> None:
-    shipped, computed = shipped_optimum("synthetic"), compute_optimum("synthetic")
+    shipped, computed = shipped_optimum(SYNTHETIC), compute_optimum(SYNTHETIC)
     assert shipped is not None
     np.testing.assert_allclose(shipped.cost, computed.cost, atol=1e-6)
     np.testing.assert_allclose(shipped.accuracy, computed.accuracy, atol=1e-6)
 
 
 def test_an_optimum_survives_writing_and_reading(tmp_path: Path) -> None:
-    optimum = shipped_optimum("synthetic")
+    optimum = shipped_optimum(SYNTHETIC)
     assert optimum is not None
     write_optimum(optimum, tmp_path / "new" / "f.csv")
     found = read_optimum(tmp_path / "new" / "f.csv", horizon=10)
@@ -50,9 +53,20 @@ def test_an_optimum_survives_writing_and_reading(tmp_path: Path) -> None:
 
 
 def test_an_optimum_that_is_not_known_says_for_what_it_is() -> None:
-    assert shipped_optimum("pbc-stage") is None
-    with pytest.raises(ConfigError, match=r"'synthetik' is not known.*Did you mean 'synthetic'"):
-        finite_task("synthetik")
+    assert shipped_optimum(DataSource("pbc-stage")) is None
+    with pytest.raises(ConfigError, match=r"'pbc-stage' is not known.*finite task: synthetic\."):
+        finite_task(DataSource("pbc-stage"))
+    with pytest.raises(ConfigError, match="Did you mean 'synthetic'"):
+        finite_task(DataSource("synthetik"))
+
+
+def test_a_table_called_as_a_data_set_is_not_mistaken_for_it() -> None:
+    table = DataSource("synthetic", schema="synthetic.toml")
+    assert (table.headline, SYNTHETIC.headline) == ("ap", "accuracy")
+    assert shipped_optimum(table) is None
+    assert published_for(table) is None
+    with pytest.raises(ConfigError, match="'synthetic' is not known"):
+        finite_task(table)
 
 
 @pytest.mark.parametrize(
@@ -87,8 +101,7 @@ def test_what_was_printed_without_a_spread_has_none() -> None:
     assert (order.dataset, math.isnan(order.cost)) == ("", True)
 
 
-def test_tables_are_listed() -> None:
-    assert len(paper_tables()) == 15
+def test_an_unknown_table_is_refused_with_a_hint() -> None:
     with pytest.raises(ConfigError, match="Did you mean 'kappa'"):
         paper_table("kapa")
 
@@ -107,7 +120,7 @@ def test_tables_are_listed() -> None:
 def test_rows_read_as_printed(
     dataset: str, method: str, position: int, printed: tuple[float, ...]
 ) -> None:
-    table = paper_results(dataset)
+    table = published_for(DataSource(dataset))
     assert table is not None
     row = [r for r in table.rows if r.method == method][position]
     first = next(iter(row.metrics))
@@ -115,4 +128,4 @@ def test_rows_read_as_printed(
 
 
 def test_data_the_paper_does_not_have_give_no_rows() -> None:
-    assert paper_results("pbc-stage") is None
+    assert published_for(DataSource("pbc-stage")) is None

@@ -76,7 +76,7 @@ def demo_rows(comparison: Comparison) -> pd.DataFrame:
     from nocta.runs.summary import share_of_optimum
 
     assert comparison.optimum is not None
-    paper = published_for(comparison)
+    paper = published_for(comparison.setup.source)
     assert paper is not None
     printed = [
         {

@@ -90,6 +90,7 @@ def evaluate(
     from nocta.runs import saved
     from nocta.runs.evaluate_run import PointStore, judge_points, made_from
     from nocta.runs.results import results_frame, write_results
+    from nocta.runs.setup import DataSource
 
     if part not in (None, "test", "all"):
         raise ConfigError(f"--part is '{part}'; use 'test' or 'all'.")
@@ -134,7 +135,8 @@ def evaluate(
     typer.echo(f"Audit: {finding}")
     typer.echo(f"Wrote {out}.")
     if figure is not None:
-        _draw(frame, figure, fitted)
+        source = DataSource(data, schema="" if is_table(data) else None)
+        _draw(frame, figure, fitted, source.headline)
         typer.echo(f"Drew {figure}.")
 
 
@@ -159,20 +161,18 @@ def _print(frame: pd.DataFrame, model: NOCTA) -> None:
     Console().print(table)
 
 
-def _draw(frame: pd.DataFrame, path: Path, model: NOCTA) -> None:
-    from nocta.report.plots.frontier import frontier_figure
+def _draw(frame: pd.DataFrame, path: Path, model: NOCTA, metric: str) -> None:
+    from nocta.report.plots.frontier import Panel, frontier_figure
     from nocta.report.plots.style import COLUMN, method_style, save_figure
-    from nocta.runs.summary import headline_metric
 
     dataset = str(frame["dataset"].iloc[0])
-    drawn = frontier_figure(
+    panel = Panel(
         frame,
-        metric=headline_metric(dataset),
+        metric=metric,
         title=f"{dataset}: {method_style(f'nocta-{model.estimator}').label}",
         currency=model.catalog_.currency,
-        size=(1.4 * COLUMN, COLUMN),
     )
-    save_figure(drawn, path)
+    save_figure(frontier_figure(panel, (1.4 * COLUMN, COLUMN)), path)
 
 
 def _check_targets(out: Path, figure: Path | None) -> None:

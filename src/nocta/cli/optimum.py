@@ -34,10 +34,12 @@ def optimum(
     Dynamic programming over every reachable belief: a minute or two, up to 6 GiB of memory.
     """
     from nocta.runs.optimum import compute_optimum, finite_task, write_optimum
+    from nocta.runs.setup import DataSource
 
-    finite_task(task)  # a wrong name is reported before anything is computed
+    source = DataSource(task)
+    finite_task(source)  # a wrong name is reported before anything is computed
     _check_targets(out, figure)
-    frontier = compute_optimum(task, progress=not quiet)
+    frontier = compute_optimum(source, progress=not quiet)
     write_optimum(frontier, out)
     typer.echo(
         f"Wrote {len(frontier)} vertices to {out}: from accuracy {frontier.accuracy[0]:.4f} at "
@@ -52,18 +54,13 @@ def _draw(frontier: OptimalFrontier, task: str, path: Path) -> None:
     import numpy as np
     import pandas as pd
 
-    from nocta.report.plots.frontier import frontier_figure
+    from nocta.report.plots.frontier import Panel, frontier_figure
     from nocta.report.plots.style import COLUMN, save_figure
 
     nobody = pd.DataFrame(columns=["method", "seed", "cost", "accuracy"])
     points = np.stack([frontier.cost, frontier.accuracy], axis=1)
-    drawn = frontier_figure(
-        nobody,
-        optimum=points,
-        title=f"The best any policy can do: {task}",
-        size=(1.4 * COLUMN, COLUMN),
-    )
-    save_figure(drawn, path)
+    panel = Panel(nobody, optimum=points, title=f"The best any policy can do: {task}")
+    save_figure(frontier_figure(panel, (1.4 * COLUMN, COLUMN)), path)
 
 
 def _check_targets(out: Path, figure: Path | None) -> None:

@@ -20,6 +20,9 @@ from nocta.datasets._load_log import LoadLog
 if TYPE_CHECKING:
     from nocta.exact.task import FiniteTask
 
+if TYPE_CHECKING:
+    from nocta.exact.task import FiniteTask
+
 N_TIMES = 10
 N_STARTS = 3
 N_DIGITS = 3

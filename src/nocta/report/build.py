@@ -1,4 +1,4 @@
-"""Fill the page: figures, tables and settings of a comparison into one HTML file."""
+"""Write the report: figures, tables and settings of a comparison in one HTML file."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ from nocta.report import tables
 from nocta.report.figures import report_figures, save_figures
 from nocta.report.paired import paired_tests
 from nocta.report.plots.frontier import METRIC_LABELS, with_bands
-from nocta.report.tuning import tuning_table
 from nocta.report.view import ReportView
 from nocta.runs.compare import Comparison
 from nocta.runs.files import write_atomically
@@ -25,14 +24,10 @@ def write_comparison(comparison: Comparison) -> None:
 
 
 def write_report(comparison: Comparison, path: Path) -> None:
-    """Write the report of a comparison.
+    """Write the report of a comparison with at least one finished job.
 
-    The file carries its figures and its style and fetches nothing, so it can be mailed, printed
-    and read on a phone or behind a hospital's firewall.
-
-    Args:
-        comparison: At least one job is finished.
-        path: The HTML file.
+    The file contains its figures and styles and loads nothing, so it can be mailed, printed, and
+    read on a phone or behind a hospital's firewall.
     """
     write_atomically(path, render(comparison))
 
@@ -79,7 +74,7 @@ def _content(comparison: Comparison) -> dict[str, Any]:
         "ledger": tables.ledger_table(view),
         "audit": tables.audit_table(view),
         "settings": tables.settings_table(view),
-        "tuning": tuning_table(view),
+        "tuning": tables.tuning_table(view),
         "times": tables.times_table(view),
         "versions": tables.versions_table(view),
         "failures": [str(failure) for failure in comparison.failures],
@@ -89,10 +84,10 @@ def _content(comparison: Comparison) -> dict[str, Any]:
 
 
 def impatient_methods(view: ReportView) -> str:
-    """Who saw one result of a visit before asking for the next, in words; nobody by default."""
+    """Names of the methods that saw one result of a visit before requesting the next."""
     if view.comparison.setup.results != "at-once":
         return ""
-    jobs = {record["job"]["label"]: record["job"]["method"] for record in view.comparison.records}
+    jobs = {record.job.label: record.job.method for record in view.comparison.records}
     found = [name for name in view.methods if method_class(jobs[name]).acts_within_visit]
     return " and ".join(tables.label(name) for name in found)
 
@@ -102,7 +97,7 @@ def headline(view: ReportView) -> str:
     found = tables.quality_table(view)
     quality = METRIC_LABELS[view.comparison.quality]
     if found is None or not found["rows"]:
-        return f"{len(view.methods)} method(s) without a range of costs in common."
+        return f"{len(view.methods)} method(s) without a common range of costs."
     best = found["rows"][0]
     column = found["head"].index(quality)
     text = (
@@ -111,15 +106,17 @@ def headline(view: ReportView) -> str:
     )
     if len(found["rows"]) > 1:
         second = found["rows"][1]
-        text += f" Next comes {second[0]} with {second[column]}."
+        text += f" Second is {second[0]} with {second[column]}."
     absent = _absent(view, {row[0] for row in found["rows"]})
     if absent:
-        text += f" Too narrow to be ranked here: {absent}; see the paired differences."
+        text += (
+            f" Not ranked because of a narrow range of costs: {absent}; see the paired differences."
+        )
     return text
 
 
 def _absent(view: ReportView, ranked: set[str]) -> str:
-    """Methods with a curve that is not ranked, in words; those of a single point have none."""
+    """Names of the methods with several operating points that are not ranked."""
     points = view.comparison.results.groupby("method")["cost"].nunique()
     curves = [method for method in view.methods if points[method] > len(view.comparison.seeds)]
     names = [tables.label(method) for method in curves]

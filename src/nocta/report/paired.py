@@ -1,9 +1,8 @@
-"""Is a method ahead by more than the luck of the splits? Paired tests for the report.
+"""Paired tests over seeds for the report.
 
-Splits of one cohort share most of their subjects, so their differences vary too little among
-themselves. The test allows for that as Nadeau and Bengio (2003) propose: the variance of the mean
-is raised by the ratio of test to learning subjects. Data drawn anew with every seed need no such
-correction.
+Splits of one cohort share most of their subjects, so the differences over splits vary too little.
+The test corrects for that as Nadeau and Bengio (2003) propose: it increases the variance of the
+mean by the ratio of test to learning subjects. Data drawn again for every seed need no correction.
 """
 
 from __future__ import annotations
@@ -22,11 +21,11 @@ from nocta.runs.summary import cost_range, quality_per_seed
 
 
 def paired_p_value(gaps: Sequence[float], overlap: float = 0.0) -> float:
-    """Two-sided p-value of the mean difference over splits being zero, by a corrected t-test.
+    """Two-sided p-value of a zero mean difference over splits, by a corrected t-test.
 
     Args:
         gaps: One difference per split.
-        overlap: Test subjects per learning subject; 0 where every split has subjects of its own.
+        overlap: Test subjects per learning subject; 0 if every split has its own subjects.
 
     Example:
         >>> [round(paired_p_value([1.0, 2.0, 3.0], overlap), 3) for overlap in (0.0, 0.25)]
@@ -43,9 +42,9 @@ def paired_p_value(gaps: Sequence[float], overlap: float = 0.0) -> float:
 
 
 def paired_tests(view: ReportView) -> dict[str, Any] | None:
-    """NOCTA against every other method (or the first method, where NOCTA is not compared).
+    """NOCTA (or else the first method) against every other method.
 
-    `None` where there are too few seeds or nothing to compare.
+    `None` if there are too few seeds or nothing to compare.
     """
     comparison, quality = view.comparison, view.comparison.quality
     ours = [m for m in view.methods if m.startswith("nocta-")] or view.methods[:1]
@@ -81,7 +80,7 @@ def _row(view: ReportView, method: str, other: str) -> list[list[str]]:
     a, b = ([found[seed] for seed in seeds] for found in (first, second))
     gaps = np.asarray(a) - np.asarray(b)
     drawn = comparison.setup.source.is_drawn
-    overlap = 0.0 if drawn else cohort["n_test"] / (cohort["n_train"] + cohort["n_val"])
+    overlap = 0.0 if drawn else cohort.n_test / (cohort.n_train + cohort.n_val)
     p = paired_p_value(gaps[~np.isnan(gaps)].tolist(), overlap)
     found = paired_difference(b, a) if quality in LOWER_IS_BETTER else paired_difference(a, b)
     difference = with_error(found.mean, found.standard_error, sign=True)

@@ -1,7 +1,4 @@
-"""The paper's own numbers, for drawing and printing beside ours.
-
-They live in `published.toml`, transcribed with their place in the paper.
-"""
+"""The paper's own numbers, transcribed in `published.toml` with their place in the paper."""
 
 from __future__ import annotations
 
@@ -18,11 +15,9 @@ from nocta.core.errors import ConfigError, did_you_mean
 if TYPE_CHECKING:
     import pandas as pd
 
-    from nocta.runs.compare import Comparison
+    from nocta.runs.setup import DataSource
 
 METRICS = ("accuracy", "ap", "roc_auc")
-#: Where the results of each data set are printed.
-TABLE_OF = {"synthetic": "synthetic", "adni": "adni", "oai-womac": "womac", "oai-klg": "klg"}
 
 
 @dataclass(frozen=True)
@@ -30,14 +25,14 @@ class PaperRow:
     """One printed row: means over five runs, and the number printed after the ± sign.
 
     Args:
-        dataset: Our name of the data set; empty where a statement is about none.
+        dataset: Our name of the data set; empty for a statement about none.
         method: Our name of the method.
-        cost: Mean acquisition cost per subject; NaN where none is printed.
-        cost_spread: Its spread; NaN where none is printed.
+        cost: Mean acquisition cost per subject; NaN if not printed.
+        cost_spread: Its spread; NaN if not printed.
         metrics: Quality by its name in `results.csv`: accuracy, or ap and roc_auc.
-        spreads: The spread of each.
-        knob: What an ablation varied, by the name of our option, for example `{"n_neighbors": 5}`;
-            for orders of growth, the exponents; empty elsewhere.
+        spreads: The spread of each metric.
+        knob: Option that an ablation varied, for example `{"n_neighbors": 5}`; for orders of
+            growth, the exponents; otherwise empty.
     """
 
     dataset: str
@@ -51,7 +46,7 @@ class PaperRow:
 
 @dataclass(frozen=True)
 class PaperTable:
-    """A table, figure or statement of the paper and where it is printed."""
+    """A table, figure or statement of the paper, and its place in the paper."""
 
     name: str
     place: str
@@ -85,11 +80,6 @@ def _row(row: dict[str, Any]) -> PaperRow:
     )
 
 
-def paper_tables() -> list[str]:
-    """Names of what was transcribed."""
-    return list(_tables())
-
-
 def paper_table(name: str) -> PaperTable:
     """A table by its name.
 
@@ -100,41 +90,31 @@ def paper_table(name: str) -> PaperTable:
     """
     if name not in _tables():
         raise ConfigError(
-            f"There is no table '{name}' of the paper.{did_you_mean(name, _tables())} "
+            f"The paper has no table '{name}'.{did_you_mean(name, _tables())} "
             f"Known: {', '.join(_tables())}."
         )
     return _tables()[name]
 
 
-def paper_results(dataset: str) -> PaperTable | None:
-    """The table with the paper's full results on a data set; `None` where it has none.
+def published_for(source: DataSource) -> PaperTable | None:
+    """The table with the paper's full results on these data; `None` if it has none.
 
     Example:
-        >>> paper_results("synthetic").rows[-1].metrics["accuracy"]
+        >>> from nocta.runs.setup import DataSource
+        >>> published_for(DataSource("synthetic")).rows[-1].metrics["accuracy"]
         0.666
     """
-    return paper_table(TABLE_OF[dataset]) if dataset in TABLE_OF else None
-
-
-def published_for(comparison: Comparison) -> PaperTable | None:
-    """The paper's results on the data of a comparison, if those data are as published."""
-    if not comparison.setup.source.is_as_published:
-        return None
-    return paper_results(comparison.dataset)
+    card = source.card if source.is_as_published else None
+    return paper_table(card.published) if card is not None and card.published else None
 
 
 def published_points(
     table: PaperTable | None, metric: str, methods: Collection[str] | None = None
 ) -> pd.DataFrame | None:
-    """Method, cost and a metric of the rows that have it, for a figure; `None` where none has.
-
-    Args:
-        table: Of the paper, if there is one.
-        metric: Its column.
-        methods: Only these.
+    """Method, cost and a metric of the rows that have it, for a figure; `None` if no row has.
 
     Example:
-        >>> published_points(paper_results("synthetic"), "accuracy", ["dime"])["cost"].tolist()
+        >>> published_points(paper_table("synthetic"), "accuracy", ["dime"])["cost"].tolist()
         [4.0, 4.662, 5.375]
     """
     import pandas as pd

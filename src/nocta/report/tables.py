@@ -1,4 +1,4 @@
-"""The tables of the report, as rows of ready-made text."""
+"""The tables of the report, as rows of formatted text."""
 
 from __future__ import annotations
 
@@ -15,6 +15,8 @@ from nocta.report.plots.style import method_style
 from nocta.report.view import ReportView
 from nocta.runs.compare import Comparison
 from nocta.runs.method_options import typed
+from nocta.runs.record import JobRecord
+from nocta.runs.setup import DataSource
 from nocta.runs.summary import QUALITIES, mean_and_error, mean_points
 
 MINUS = "\N{MINUS SIGN}"
@@ -22,14 +24,14 @@ MINUS = "\N{MINUS SIGN}"
 
 @dataclass(frozen=True)
 class Cell:
-    """A text and what is to be said about it: `ahead`, `behind`, or nothing."""
+    """A text and its mark: `ahead`, `behind`, or none."""
 
     text: str
     note: str = ""
 
 
-def number(value: float, digits: int = 3, *, sign: bool = False) -> str:
-    """A number for reading; a dash where there is none.
+def number(value: float | None, digits: int = 3, *, sign: bool = False) -> str:
+    """A number for readers; a dash if it is undefined.
 
     Example:
         >>> number(0.84512), number(-0.02, sign=True), number(11.315, 2), number(float("nan"))
@@ -37,14 +39,14 @@ def number(value: float, digits: int = 3, *, sign: bool = False) -> str:
     """
     if value is None or math.isnan(value):
         return "–"
-    # As it was written: 11.315 becomes 11.32, not 11.31.
+    # Round the decimal number as written: 11.315 becomes 11.32, not 11.31.
     exact = Decimal(repr(float(value))).quantize(Decimal(1).scaleb(-digits), ROUND_HALF_UP)
     text = f"{exact:+f}" if sign else f"{exact:f}"
     return text.replace("-", MINUS)
 
 
 def with_error(mean: float, error: float, digits: int = 3, *, sign: bool = False) -> str:
-    """A mean and its standard error, where that is known.
+    """A mean and its standard error, if known.
 
     Example:
         >>> with_error(0.5, 0.01), with_error(0.5, float("nan"))
@@ -55,7 +57,7 @@ def with_error(mean: float, error: float, digits: int = 3, *, sign: bool = False
 
 
 def label(method: str) -> str:
-    """How a method is called in tables and legends."""
+    """Name of a method in tables and legends."""
     return method_style(method).label
 
 
@@ -101,7 +103,7 @@ def _optimum_shares(comparison: Comparison) -> dict[str, str]:
 
 
 def difference_table(view: ReportView) -> dict[str, Any] | None:
-    """Paired differences: the row's method less the column's, over their common costs."""
+    """Paired differences: the row's method minus the column's, over their common costs."""
     comparison = view.comparison
     table = comparison.summary
     table = table[(table["quality"] == comparison.quality) & (table["versus"] != "")]
@@ -126,19 +128,14 @@ def _difference_cell(row: Any, better: int) -> Cell:
 
 
 def points_table(view: ReportView, qualities: Sequence[str] = QUALITIES) -> dict[str, Any]:
-    """Every operating point, averaged over seeds.
-
-    Args:
-        view: Of the comparison.
-        qualities: Which metrics.
-    """
+    """Every operating point, averaged over seeds."""
     comparison = view.comparison
-    dear = comparison.results["cost"].max() >= 100
+    large = comparison.results["cost"].max() >= 100
     found = mean_points(comparison.results, view.methods, ["cost", *qualities], comparison.optimum)
     rows = []
     for point in found:
         cells = [
-            with_error(*pair, 2 if dear and column == "cost" else 3)
+            with_error(*pair, 2 if large and column == "cost" else 3)
             for column, pair in point.means.items()
         ]
         rows.append([label(point.method), str(point.point + 1), *cells, str(point.n_seeds)])
@@ -148,7 +145,7 @@ def points_table(view: ReportView, qualities: Sequence[str] = QUALITIES) -> dict
 
 
 def ledger_table(view: ReportView) -> dict[str, Any]:
-    """What was spent on what, per subject, at the reference cost."""
+    """Mean charge per subject and item, at the reference cost."""
     methods, items = view.ledger()
     rows = [[item, *(number(v, 2) for v in spent)] for item, spent in items]
     total = [sum(spent[i] for _, spent in items) for i in range(len(methods))]
@@ -161,41 +158,39 @@ def ledger_table(view: ReportView) -> dict[str, Any]:
 
 
 def audit_table(view: ReportView) -> dict[str, Any]:
-    """What was verified of each job."""
+    """What the audit verified for each job."""
     rows = []
     for record in view.comparison.records:
-        found, job = record["audit"], record["job"]
+        found, job = record.audit, record.job
         said = "not audited"
         if found:
             said = (
-                f"{_points(found)}: {found['n_decisions']} decisions and "
-                f"{found['n_predictions']} predictions of {found['n_subjects']} subjects identical"
+                f"{_points(found.n_points)}: {found.n_decisions} decisions and "
+                f"{found.n_predictions} predictions of {found.n_subjects} subjects identical"
             )
-        rows.append([label(job["label"]), str(job["seed"]), said])
+        rows.append([label(job.label), str(job.seed), said])
     return {"head": ["method", "seed", "verified"], "rows": rows, "grouped": True, "prose": [2]}
 
 
-def _points(audit: dict[str, Any]) -> str:
-    n_points = audit.get("n_points", 1)
+def _points(n_points: int) -> str:
     return "its operating point" if n_points == 1 else f"each of {n_points} operating points"
 
 
 def settings_table(view: ReportView) -> list[tuple[str, str]]:
-    """What the comparison was set up with."""
+    """The settings of the comparison."""
     comparison, cohort = view.comparison, view.cohort
     setup, source = comparison.setup, comparison.setup.source
-    drawn = "drawn anew with every seed" if source.is_drawn else "the same for every seed"
+    drawn = "drawn again for every seed" if source.is_drawn else "the same for every seed"
     entries = [
         ("data", f"{comparison.dataset}, {drawn}"),
-        ("subjects", f"{cohort['n_train']} train, {cohort['n_val']} validation, "
-                     f"{cohort['n_test']} test"),
-        ("classes", ", ".join(cohort["classes"])),
+        ("subjects", f"{cohort.n_train} train, {cohort.n_val} validation, {cohort.n_test} test"),
+        ("classes", ", ".join(cohort.classes)),
         ("seeds", ", ".join(str(s) for s in comparison.seeds)),
         ("preset", setup.preset),
         ("availability", setup.availability),
         ("results of a visit are shown", setup.results),
         ("predictor of methods that share one", setup.predictor),
-        ("acquiring everything costs", view.price(cohort["cost_of_everything"])),
+        ("acquiring everything costs", view.price(cohort.cost_of_everything)),
         ("operating points", _operating_points(comparison)),
         *([("tuning", f"{setup.n_trials} trials per method and seed")] if setup.n_trials else []),
         *([("options", options)] if (options := _options(comparison)) else []),
@@ -209,20 +204,51 @@ def _operating_points(comparison: Comparison) -> str:
     given = {"cost weights": setup.cost_weights, "budgets": setup.budgets}
     texts = [f"{name} {_joined(values)}" for name, values in given.items() if values]
     chosen = f"up to {setup.n_points} per method, chosen on validation"
-    return f"{' and '.join(texts)}; of other methods {chosen}" if texts else chosen
+    return f"{' and '.join(texts)}; other methods: {chosen}" if texts else chosen
 
 
 def _options(comparison: Comparison) -> str:
-    """Options of methods that are not the default."""
+    """Options of methods that differ from the defaults."""
     found = {
-        record["job"]["label"]: ", ".join(f"{k} = {v}" for k, v in record["job"]["options"].items())
+        record.job.label: ", ".join(f"{k} = {v}" for k, v in record.job.options.items())
         for record in comparison.records
     }
     return "; ".join(f"{label(name)}: {text}" for name, text in found.items() if text)
 
 
+def tuning_table(view: ReportView) -> dict[str, Any] | None:
+    """The score of the defaults, the best score, the choice and all scores of every job.
+
+    `None` if nothing was tuned.
+    """
+    comparison = view.comparison
+    if not comparison.setup.n_trials:
+        return None
+    order = {method: i for i, method in enumerate(view.methods)}
+    records = sorted(comparison.records, key=lambda record: order[record.job.label])
+    return {
+        "head": ["method", "seed", "defaults", "chosen", "options chosen", "score of every trial"],
+        "rows": [_trials_row(record) for record in records],
+        "grouped": True,
+        "prose": [4, 5],
+        "n_trials": comparison.setup.n_trials,
+        "quality": METRIC_LABELS[comparison.quality],
+    }
+
+
+def _trials_row(record: JobRecord) -> list[str]:
+    name, seed, tuning = label(record.job.label), str(record.job.seed), record.tuning
+    if tuning is None or not tuning.tuned:
+        return [name, seed, "–", "–", "nothing to tune", ""]
+    scores = [number(trial.score) for trial in tuning.trials]
+    chosen = ", ".join(f"{k} = {v}" for k, v in tuning.chosen.items()) or "the defaults"
+    missing = tuning.n_trials - len(scores)
+    tried = ", ".join(scores) + (" (there are no other options)" if missing else "")
+    return [name, seed, scores[0], scores[tuning.best], chosen, tried]
+
+
 def times_table(view: ReportView) -> dict[str, Any]:
-    """How long fitting and deciding took, mean over seeds and operating points."""
+    """Mean time of fitting and of rollouts, over seeds and operating points."""
     results = view.comparison.results
     rows = []
     for method in view.methods:
@@ -230,15 +256,15 @@ def times_table(view: ReportView) -> dict[str, Any]:
         per_subject = 1000 * chosen["rollout_seconds"] / chosen["n_subjects"]
         fits = chosen.groupby("seed")["fit_seconds"].first()
         rows.append([label(method), number(fits.mean(), 1), number(per_subject.mean(), 2)])
-    head = ["method", "fit (s)", "roll-out per subject (ms)"]
+    head = ["method", "fit (s)", "rollout per subject (ms)"]
     return {"head": head, "rows": rows, "grouped": False}
 
 
 def versions_table(view: ReportView) -> list[tuple[str, str]]:
-    """Versions, all of them where jobs were run with different ones."""
+    """Versions of the packages; several if jobs were run with different ones."""
     found: dict[str, list[str]] = {}
     for record in view.comparison.records:
-        for package, version in record["versions"].items():
+        for package, version in record.versions.items():
             if version not in found.setdefault(package, []):
                 found[package].append(version)
     return [(package, ", ".join(seen)) for package, seen in found.items()]
@@ -253,8 +279,6 @@ def command(comparison: Comparison) -> str:
     parts += ["--methods", ",".join(comparison.methods), "--seeds", str(len(comparison.seeds))]
     defaults = type(setup)(source)
     options = {
-        "--schema": source.schema,
-        "--path": source.path,
         "--split-column": source.split_column,
         "--fractions": _joined(source.fractions or ()),
         "--preset": setup.preset if setup.preset != defaults.preset else None,
@@ -271,15 +295,22 @@ def command(comparison: Comparison) -> str:
     for option, value in options.items():
         if value:
             parts += [option, value]
-    for name, value in source.data_options.items():
-        parts += ["--data-option", f"{name}={typed(value)}"]
-    jobs = {record["job"]["label"]: record["job"] for record in comparison.records}
+    parts += data_arguments(source)
+    jobs = {record.job.label: record.job for record in comparison.records}
     for method, job in jobs.items():
-        for name, value in job["options"].items() if method == job["method"] else ():
+        for name, value in job.options.items() if method == job.method else ():
             parts += ["-o", f"{method}.{name}={typed(value)}"]
     if setup.quick:
         parts.append("--quick")
     return shlex.join([*parts, "--out", str(comparison.directory)])
+
+
+def data_arguments(source: DataSource) -> list[str]:
+    """The options that name a data source, as typed on the command line."""
+    named = {"--schema": source.schema, "--path": source.path}
+    files = [text for option, value in named.items() if value for text in (option, value)]
+    options = [f"{name}={typed(value)}" for name, value in source.data_options.items()]
+    return [*files, *(text for option in options for text in ("--data-option", option))]
 
 
 def _joined(values: tuple[float, ...]) -> str:

@@ -39,12 +39,12 @@ def summary_table(comparison: Comparison) -> Table:
 
 
 def failure_lines(comparison: Comparison) -> list[str]:
-    """What failed, and where to look."""
+    """The failed jobs, and where to find their tracebacks."""
     failures = comparison.failures
     if not failures:
         return []
     where = comparison.directory / "jobs"
     head = f"{len(failures)} job(s) failed; run the same command to try them again."
-    # A process that was killed leaves none.
+    # A killed process leaves no traceback.
     traced = [f"Tracebacks are in {where}/*.error"] if any(where.glob("*.error")) else []
     return [head, *(f"  {f}" for f in failures), *traced]

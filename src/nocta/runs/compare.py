@@ -12,13 +12,14 @@ from typing import TYPE_CHECKING, Any
 from nocta.core.errors import ConfigError
 from nocta.exact.optimum import OptimalFrontier
 from nocta.runs.files import write_atomically
-from nocta.runs.job import Job, build_method
+from nocta.runs.job import build_method
 from nocta.runs.optimum import finite_task, shipped_optimum
 from nocta.runs.option_search import load_optuna
+from nocta.runs.record import Job, JobRecord
 from nocta.runs.results import results_frame, write_results
 from nocta.runs.setup import Setup, data_fingerprint
 from nocta.runs.store import JobStore
-from nocta.runs.summary import headline_metric, share_of_optimum, summarize_results
+from nocta.runs.summary import share_of_optimum, summarize_results
 from nocta.runs.sweep import Failure, sweep
 
 if TYPE_CHECKING:
@@ -30,44 +31,43 @@ class Comparison:
     """The finished jobs of a folder, read together.
 
     Args:
-        directory: Where everything lies.
-        setup: What the jobs have in common.
-        records: The finished jobs, as `run_job` returned them.
+        directory: The folder.
+        setup: What the jobs share.
+        records: The finished jobs.
         failures: The jobs that did not finish.
-        command: What repeats it, where that is not `nocta compare`.
+        command: The command that repeats it, if that is not `nocta compare`.
     """
 
     directory: Path
     setup: Setup
-    records: list[dict[str, Any]]
+    records: list[JobRecord]
     failures: list[Failure]
     command: str = ""
 
     @property
     def dataset(self) -> str:
         """Name of the data set."""
-        name: str = self.records[0]["cohort"]["name"]
-        return name
+        return self.records[0].cohort.name
 
     @property
     def quality(self) -> str:
-        """The metric to look at first: accuracy where the paper uses it, else AP."""
-        return headline_metric(self.dataset)
+        """The metric to look at first."""
+        return self.setup.source.headline
 
     @property
     def methods(self) -> list[str]:
-        """Labels of the methods, in the order in which they were asked for."""
-        return list(dict.fromkeys(record["job"]["label"] for record in self.records))
+        """Labels of the methods, in the order in which they were requested."""
+        return list(dict.fromkeys(record.job.label for record in self.records))
 
     @property
     def seeds(self) -> list[int]:
         """Every seed of any finished job."""
-        return sorted({record["job"]["seed"] for record in self.records})
+        return sorted({record.job.seed for record in self.records})
 
     @cached_property
     def results(self) -> pd.DataFrame:
         """The rows of results.csv."""
-        return results_frame(row for record in self.records for row in record["rows"])
+        return results_frame(row for record in self.records for row in record.rows)
 
     @cached_property
     def summary(self) -> pd.DataFrame:
@@ -76,8 +76,8 @@ class Comparison:
 
     @cached_property
     def optimum(self) -> OptimalFrontier | None:
-        """The exact frontier, where there is one for these data at these prices."""
-        return shipped_optimum(self.dataset) if self.setup.source.is_as_published else None
+        """The exact frontier, if it is known for these data at these prices."""
+        return shipped_optimum(self.setup.source)
 
     @cached_property
     def share_of_optimum(self) -> pd.DataFrame | None:
@@ -95,7 +95,7 @@ def make_jobs(
     Args:
         methods: Names.
         seeds: The same for every method.
-        options: By method, options that are not the default.
+        options: By method, options that differ from the defaults.
     """
     seeds, options = list(seeds), options or {}
     return [Job(method, seed, options.get(method, {})) for method in methods for seed in seeds]
@@ -110,21 +110,19 @@ def compare(
     progress: bool = False,
     dask: str | None = None,
 ) -> Comparison:
-    """Run every job that is not finished, and write what came of all of them.
+    """Run every job that is not finished, and write the results of all jobs.
 
     Args:
-        setup: What the jobs have in common.
+        setup: What the jobs share.
         jobs: Methods at seeds; see `make_jobs`.
-        directory: Where results go. A folder with finished jobs of the same setup is continued.
-        n_jobs: Processes; one per core by default.
-        progress: Show a bar with an estimate of the time left.
-        dask: Address of a Dask scheduler, whose workers then run the jobs.
-
-    Returns:
-        The comparison; `failures` lists what did not finish.
+        directory: Folder of the results. A folder with finished jobs of the same setup is
+            continued.
+        n_jobs: Number of processes; one per core by default.
+        progress: Show a progress bar with the estimated time left.
+        dask: Address of a Dask scheduler whose workers run the jobs.
 
     Raises:
-        ConfigError: The folder holds results of another setup, or nothing could be run.
+        ConfigError: The folder holds results of another setup, or there is nothing to run.
     """
     store = JobStore(Path(directory))
     jobs = list({job.name: job for job in jobs}.values())
@@ -135,7 +133,7 @@ def compare(
     labels = list(dict.fromkeys(job.label for job in jobs))
 
     def merge() -> None:
-        rows = (row for record in store.records(labels) for row in record["rows"])
+        rows = (row for record in store.records(labels) for row in record.rows)
         write_results(results_frame(rows), store.directory / "results.csv")
 
     if dask is None:
@@ -152,11 +150,11 @@ def compare(
 
 
 def _check(setup: Setup, jobs: Sequence[Job]) -> None:
-    """Report what cannot work before anything is run."""
+    """Refuse a setup or job that cannot work before anything is run."""
     if not jobs:
         raise ConfigError("There is nothing to compare: name at least one method and one seed.")
     if setup.predictor == "bayes":
-        finite_task(setup.source.data)
+        finite_task(setup.source)
     if setup.n_trials:
         load_optuna()
     for job in {job.label: job for job in jobs}.values():

@@ -1,4 +1,4 @@
-"""Where on its trade-off a method is judged: its own grid, given cost weights, given budgets."""
+"""The operating points of a method: its own grid, given cost weights, given budgets."""
 
 from __future__ import annotations
 
@@ -12,18 +12,12 @@ from nocta.runs.setup import Setup
 
 
 def operating_points(method: Method, val: Cohort, setup: Setup, seed: int) -> list[dict[str, Any]]:
-    """The settings a fitted method is rolled out at.
+    """The settings at which to roll out a fitted method.
 
-    By default the method chooses about `setup.n_points` of them on validation. Given cost
-    weights replace the grid of a method whose knob is a cost weight. Given budgets hold for
-    every method: for each budget the knob value is kept that has the lowest cross-entropy on
-    validation under that hard limit; where cost weights are given too, all pairs are used.
-
-    Args:
-        method: Fitted.
-        val: Validation subjects.
-        setup: Of the comparison.
-        seed: Of the roll-outs on validation.
+    By default the method chooses about `setup.n_points` settings on validation. Given cost weights
+    replace the grid of a method whose knob is a cost weight. Given budgets apply to every method:
+    each budget keeps the knob value with the lowest cross-entropy on validation under that hard
+    limit. If cost weights are given too, all pairs are used.
     """
     weighted = bool(setup.cost_weights) and method.has_cost_weight
     if weighted:
@@ -40,7 +34,7 @@ def operating_points(method: Method, val: Cohort, setup: Setup, seed: int) -> li
 def roll_out(
     method: Method, setting: dict[str, Any], cohort: Cohort, setup: Setup, seed: int
 ) -> Rollout:
-    """A fitted method at one operating point, under the rules of the comparison."""
+    """Roll out a fitted method at one operating point, under the rules of the comparison."""
     return rollout(
         method.policy(setting),
         cohort,
@@ -59,7 +53,7 @@ def _best_within(
     setup: Setup,
     seed: int,
 ) -> dict[str, Any]:
-    """Of these settings under a hard budget, the one with the lowest loss on validation."""
+    """The setting with the lowest loss on validation under a hard budget."""
     tried: dict[str, dict[str, Any]] = {}
     for setting in settings:
         limited = {**setting, "budget": budget}

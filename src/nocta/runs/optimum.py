@@ -1,7 +1,7 @@
-"""The exact frontier of a data set, where there is one: computed, written, or as shipped.
+"""The exact frontier of a data set that is drawn from a finite task.
 
 The frontier of the paper's task takes a minute or two to compute and never changes, so the file
-`nocta optimum synthetic` writes ships with the package; a test computes it again.
+that `nocta optimum synthetic` writes ships with the package. A test computes it again.
 """
 
 from __future__ import annotations
@@ -12,44 +12,53 @@ from pathlib import Path
 
 import numpy as np
 
-from nocta.core.errors import ConfigError, did_you_mean
+from nocta import datasets
+from nocta.core.errors import ConfigError
 from nocta.exact.optimum import OptimalFrontier, optimal_frontier
-from nocta.exact.task import FiniteTask, synthetic_task
+from nocta.exact.task import FiniteTask
+from nocta.runs.setup import DataSource
 
-#: Data sets drawn from a finite task, and the file their frontier ships in.
-SHIPPED = {"synthetic": "synthetic_optimum.csv"}
 COLUMNS = ("cost", "accuracy")
 
 
-def finite_task(dataset: str) -> FiniteTask:
-    """The task a data set is drawn from."""
-    if dataset not in SHIPPED:
+def finite_task(source: DataSource) -> FiniteTask:
+    """The task a data set is drawn from.
+
+    Raises:
+        ConfigError: The data set is a table, or its card names no finite task.
+    """
+    make = source.card.finite_task if source.card is not None else None
+    if make is None:
+        known = [name for name in datasets.names() if datasets.card(name).finite_task is not None]
         raise ConfigError(
-            f"The optimum of '{dataset}' is not known.{did_you_mean(dataset, SHIPPED)} It can be "
-            f"computed for data drawn from a known finite task: {', '.join(SHIPPED)}. For a task "
-            f"of your own see nocta.exact.optimal_frontier."
+            f"The optimum of '{source.data}' is not known. It can be computed for data drawn from "
+            f"a known finite task: {', '.join(known)}. For your own task, use "
+            f"nocta.exact.optimal_frontier."
         )
-    return synthetic_task()
+    return make()
 
 
-def compute_optimum(dataset: str, *, progress: bool = False) -> OptimalFrontier:
-    """Solve the task anew (a minute or two, up to 6 GiB)."""
-    return optimal_frontier(finite_task(dataset), progress=progress)
+def compute_optimum(source: DataSource, *, progress: bool = False) -> OptimalFrontier:
+    """Solve the task (a minute or two, up to 6 GiB)."""
+    return optimal_frontier(finite_task(source), progress=progress)
 
 
-def shipped_optimum(dataset: str) -> OptimalFrontier | None:
-    """The frontier that comes with the package; `None` where the optimum is not known.
+def shipped_optimum(source: DataSource) -> OptimalFrontier | None:
+    """The frontier that ships with the package; `None` if there is none for these data.
 
     Example:
         >>> from nocta.exact.optimum import accuracy_at
-        >>> float(accuracy_at(shipped_optimum("synthetic"), 8.952).round(3))
+        >>> float(accuracy_at(shipped_optimum(DataSource("synthetic")), 8.952).round(3))
         0.845
-        >>> shipped_optimum("pbc-stage")
+        >>> shipped_optimum(DataSource("pbc-stage"))
     """
-    if dataset not in SHIPPED:
+    if not source.is_as_published or source.card is None or source.card.finite_task is None:
         return None
-    with resources.as_file(resources.files(__package__).joinpath(SHIPPED[dataset])) as path:
-        return read_optimum(path, horizon=finite_task(dataset).horizon)
+    file = resources.files(__package__).joinpath(f"{source.card.name}_optimum.csv")
+    if not file.is_file():
+        return None
+    with resources.as_file(file) as path:
+        return read_optimum(path, horizon=finite_task(source).horizon)
 
 
 def write_optimum(frontier: OptimalFrontier, path: Path) -> None:
@@ -62,7 +71,7 @@ def write_optimum(frontier: OptimalFrontier, path: Path) -> None:
 
 
 def read_optimum(path: Path, horizon: int) -> OptimalFrontier:
-    """Read what `write_optimum` wrote.
+    """Read a file written by `write_optimum`.
 
     Args:
         path: The file.
@@ -71,8 +80,8 @@ def read_optimum(path: Path, horizon: int) -> OptimalFrontier:
     table = np.atleast_2d(np.loadtxt(path, delimiter=",", skiprows=1))
     cost, accuracy = table.T
     slope = np.diff(accuracy) / np.diff(cost)
-    # A vertex is optimal at every cost weight between the slopes on either side; the last one
-    # already at weights barely above zero.
+    # A vertex is optimal at every cost weight between the slopes on either side, the last vertex
+    # at every weight just above zero.
     return OptimalFrontier(
         cost_weight=horizon * np.append(slope, 0.0), cost=cost, accuracy=accuracy
     )

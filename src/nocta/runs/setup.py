@@ -23,7 +23,7 @@ from nocta.core.errors import ConfigError, DataError
 from nocta.runs.files import file_stamps
 
 if TYPE_CHECKING:
-    from nocta.datasets import LoadSummary
+    from nocta.datasets import Card, LoadSummary
 
 DEFAULT_FRACTIONS = (0.70, 0.15, 0.15)
 #: More subjects than this choose nothing better; of more, an even sample is taken.
@@ -75,6 +75,18 @@ class DataSource:
                 f"fractions are {', '.join(f'{size:g}' for size in sizes)}; expected the sizes of "
                 f"train, validation and test, three numbers above 0 that sum to 1: 0.7,0.15,0.15."
             )
+
+    @property
+    def card(self) -> Card | None:
+        """The card of a built-in data set; `None` for a table, whatever its name."""
+        from nocta import datasets
+
+        return datasets.card(self.data) if self.schema is None else None
+
+    @property
+    def headline(self) -> str:
+        """The metric that results are ranked and drawn by; average precision for a table."""
+        return "ap" if self.card is None else self.card.headline
 
     @property
     def is_drawn(self) -> bool:

@@ -32,7 +32,7 @@ def shared_predictor(setup: Setup, seed: int, jobs: Path) -> FittedPredictor:
     if not is_kept(setup):
         from nocta.predictors.bayes import BayesPredictor
 
-        return FittedPredictor(BayesPredictor(finite_task(setup.source.data)), 0.0)
+        return FittedPredictor(BayesPredictor(finite_task(setup.source)), 0.0)
     kept = kept_predictor(seed, jobs)
     if kept is not None:
         return kept

@@ -1,7 +1,7 @@
-"""What a comparison says: quality over the common costs, paired differences, share of the optimum.
+"""Summaries of a comparison: quality over common costs, paired differences, share of the optimum.
 
-Every number is computed per seed first and averaged over seeds afterwards; standard errors are
-over seeds, so they include the split. Differences are paired: both methods saw the same split.
+Every number is computed per seed and then averaged. Standard errors are over seeds, so they include
+the split. Differences are paired: both methods saw the same split.
 """
 
 from __future__ import annotations
@@ -30,13 +30,13 @@ SUMMARY_COLUMNS = (
     "cost_high",
 )
 OPTIMUM_COLUMNS = ("method", "seed", "point", "cost", "accuracy", "optimum", "ratio")
-#: Of the widest range of costs, how much a method must cover to decide the common range.
+#: Share of the widest range of costs that a method must cover to count for the common range.
 WIDE_SHARE = 0.5
 _TOLERANCE = 1e-9
 
 
 def mean_and_error(values: Sequence[float] | NDArray[np.float64]) -> tuple[float, float]:
-    """Mean and standard error over seeds; the error of a single value is not known.
+    """Mean and standard error over seeds; a single value has no error.
 
     Example:
         >>> mean_and_error([1.0, 3.0])
@@ -46,11 +46,6 @@ def mean_and_error(values: Sequence[float] | NDArray[np.float64]) -> tuple[float
     """
     found = paired_difference(values, np.zeros(len(values)))
     return found.mean, found.standard_error
-
-
-def headline_metric(dataset: str) -> str:
-    """The metric to look at first: accuracy on the synthetic task, as in the paper, else AP."""
-    return "accuracy" if dataset == "synthetic" else "ap"
 
 
 def frontiers_by_seed(results: pd.DataFrame, method: str, quality: str) -> dict[int, Frontier]:
@@ -63,7 +58,7 @@ def frontiers_by_seed(results: pd.DataFrame, method: str, quality: str) -> dict[
 
 
 def cost_range(results: pd.DataFrame, methods: Sequence[str]) -> tuple[float, float] | None:
-    """The costs that each of these methods reaches at every seed; `None` where there are none."""
+    """The range of costs that all of these methods reach at every seed; `None` if it is empty."""
     rows = results[results["method"].isin(methods)]
     spans = rows.groupby(["method", "seed"])["cost"].agg(["min", "max"])
     if spans.empty:
@@ -73,10 +68,10 @@ def cost_range(results: pd.DataFrame, methods: Sequence[str]) -> tuple[float, fl
 
 
 def wide_methods(results: pd.DataFrame, methods: Sequence[str]) -> list[str]:
-    """The methods whose operating points reach over at least half of the widest range of costs.
+    """The methods whose operating points cover at least half of the widest range of costs.
 
-    Acquiring nothing, everything, or at the first visit only covers little or no range; one such
-    method would leave next to nothing that all have in common.
+    Acquiring nothing, everything, or only at the first visit covers little or no range. Such a
+    method would make the common range almost empty.
     """
     spans = {m: cost_range(results, [m]) for m in methods}
     widths = {m: span[1] - span[0] if span else 0.0 for m, span in spans.items()}
@@ -98,10 +93,10 @@ def quality_per_seed(
 def summarize_results(results: pd.DataFrame, methods: Sequence[str]) -> pd.DataFrame:
     """The summary table.
 
-    Rows without `versus` hold the mean quality of a method over the costs that all
-    `wide_methods` have in common (the area under its quality-cost curve, divided by the width).
-    Rows with `versus` hold the paired difference to another method over the costs that the two
-    have in common; where one of them has a single operating point, at that cost.
+    Rows without `versus` hold the mean quality of a method over the common costs of all
+    `wide_methods` (the area under its quality-cost curve, divided by the width). Rows with
+    `versus` hold the paired difference to another method over the common costs of the two, or at
+    a single cost if one of them has only one operating point.
 
     Args:
         results: Rows of results.csv.
@@ -149,9 +144,9 @@ class MeanPoint(NamedTuple):
 
     Attributes:
         method: Label of the method.
-        point: Which one, from 0.
-        means: By column, mean and standard error; `share_of_optimum` where the optimum is given.
-        n_seeds: How many seeds have it.
+        point: Its number, from 0.
+        means: By column, mean and standard error; with `share_of_optimum` if the optimum is known.
+        n_seeds: Number of seeds that have it.
     """
 
     method: str
@@ -166,14 +161,7 @@ def mean_points(
     columns: Sequence[str],
     optimum: OptimalFrontier | None = None,
 ) -> list[MeanPoint]:
-    """Every operating point of these methods, averaged over seeds.
-
-    Args:
-        results: Rows of results.csv.
-        methods: In the order of the result.
-        columns: What to average.
-        optimum: Where it is known.
-    """
+    """Every operating point of these methods, averaged over seeds, in the order of the methods."""
     table = results.assign(point=results.groupby(["method", "seed"]).cumcount())
     columns = list(columns)
     if optimum is not None:
@@ -190,8 +178,8 @@ def mean_points(
 def share_of_optimum(results: pd.DataFrame, optimum: OptimalFrontier) -> pd.DataFrame:
     """Accuracy of every operating point as a share of the best possible at the same cost.
 
-    After the points of each method comes a row with `point` "mean": the mean share over its
-    points and seeds.
+    A row with `point` "mean" follows the points of each method: the mean share over its points and
+    seeds.
     """
     import pandas as pd
 
@@ -200,9 +188,9 @@ def share_of_optimum(results: pd.DataFrame, optimum: OptimalFrontier) -> pd.Data
     table["optimum"] = accuracy_at(optimum, table["cost"].to_numpy())
     table["ratio"] = table["accuracy"] / table["optimum"]
     table["seed"] = table["seed"].astype(object)
-    parts = []
+    tables = []
     for method, points in table.groupby("method", sort=False):
         mean = points[["cost", "accuracy", "optimum", "ratio"]].mean().to_dict()
         last = pd.DataFrame([{"method": method, "seed": "all", "point": "mean", **mean}])
-        parts += [points, last]
-    return pd.concat(parts, ignore_index=True)[list(OPTIMUM_COLUMNS)]
+        tables += [points, last]
+    return pd.concat(tables, ignore_index=True)[list(OPTIMUM_COLUMNS)]

@@ -1,14 +1,14 @@
 """One number for a whole trade-off on validation, on the same scale for every method.
 
-The score is the mean quality over all costs from 0 to 90 % of what acquiring everything costs:
+The score is the mean quality over all costs from 0 to 90 % of the cost of acquiring everything:
 the area under the quality-cost curve through the method's operating points, divided by that
-range. The range is fixed by the validation subjects and their prices, so no method can do better
-by covering fewer costs. Three rules make it comparable:
+range. Validation subjects and prices fix the range, so a method cannot gain by covering fewer
+costs. Three rules make scores comparable:
 
-- Every curve starts at the same point: no cost, and the quality of predicting how frequent each
-  class is among the training subjects at each slot. Nobody is scored by extrapolation to the left.
-- Between points the curve is linear; after the dearest point it is flat.
-- Points count as they are, without an envelope, as in the tables of the report.
+- Every curve starts at the same point: cost 0, and the quality of predicting the training
+  frequency of each class at each slot. No curve is extrapolated to the left.
+- The curve is linear between points and flat after the most expensive point.
+- Every point counts, without an envelope, as in the tables of the report.
 """
 
 from __future__ import annotations
@@ -25,7 +25,6 @@ from nocta.core.metrics import LOWER_IS_BETTER, evaluate_pairs
 from nocta.core.operating_points import COST_SHARE, cost_of_everything
 from nocta.core.rollout import Rollout
 from nocta.evaluation.frontier import Frontier
-from nocta.runs.summary import headline_metric
 
 
 @dataclass(frozen=True)
@@ -33,8 +32,8 @@ class ValidationArea:
     """The scale on which the trials of all methods of a seed are scored.
 
     Args:
-        metric: What quality is.
-        high: Where the range of costs ends; it begins at 0.
+        metric: The quality metric.
+        high: Upper end of the range of costs, which starts at 0.
         start: Quality at no cost.
 
     Example:
@@ -43,7 +42,7 @@ class ValidationArea:
         >>> from nocta.testing import RunningMeanPredictor, tiny_cohort
         >>> train, val = tiny_cohort(40).split((0.5, 0.5))
         >>> everything = FixedPlanPolicy(train.catalog.open_slots, RunningMeanPredictor(2))
-        >>> 0 < ValidationArea.of(train, val).score([rollout(everything, val)]) < 1
+        >>> 0 < ValidationArea.of(train, val, "ap").score([rollout(everything, val)]) < 1
         True
     """
 
@@ -52,22 +51,21 @@ class ValidationArea:
     start: float
 
     @classmethod
-    def of(cls, train: Cohort, val: Cohort) -> Self:
-        """The scale of a split; the metric is the one to look at first on these data."""
-        metric = headline_metric(val.name)
+    def of(cls, train: Cohort, val: Cohort, metric: str) -> Self:
+        """The scale of a split."""
         shape = (len(val), val.n_times, val.n_classes)
         guess = np.broadcast_to(class_frequencies(train), shape)
         start = evaluate_pairs(val.labels, guess, [metric])[metric]
         return cls(metric, COST_SHARE[1] * cost_of_everything(val), start)
 
     def score(self, rollouts: Sequence[Rollout]) -> float:
-        """How good the operating points are together, higher is better; NaN where undefined."""
+        """Score of the operating points together, higher is better; NaN if undefined."""
         area = Frontier.of(rollouts, self.metric).area(0.0, self.high, (0.0, self.start))
         return -area if self.metric in LOWER_IS_BETTER else area
 
 
 def class_frequencies(cohort: Cohort) -> NDArray[np.float64]:
-    """How frequent each class is at each slot, `(L, C)`; slots with few labels lean on all."""
+    """Smoothed frequency of each class at each slot, `(L, C)`."""
     classes = np.arange(cohort.n_classes)
     counts = (cohort.labels[:, :, None] == classes).sum(axis=0).astype(float)
     overall = (counts.sum(axis=0) + 1) / (counts.sum() + cohort.n_classes)

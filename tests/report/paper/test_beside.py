@@ -43,7 +43,7 @@ CURVES = {
 
 
 def evidence(frame: pd.DataFrame, name: str) -> Evidence:
-    setup = Setup(DataSource("synthetic"), preset="paper")
+    setup = Setup(DataSource(frame["dataset"].iloc[0]), preset="paper")
     return Evidence(setup, tuple(find_recipe(name).arms("paper")), frame)
 
 

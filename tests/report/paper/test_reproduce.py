@@ -102,8 +102,8 @@ def test_data_that_are_not_there_are_named_in_tables(
     load = DataSource.load
     monkeypatch.setattr(DataSource, "load", lambda self, seed: load(self, seed).subset(range(60)))
     page = reproduce(plain(data=("synthetic", "adni")), replace(small, sources=(), n_seeds=1))
-    assert "adni is not on this machine and left out" in page.markdown()
-    assert "synthetic is not on this machine" not in page.markdown()
+    assert "adni is left out because it is not on this machine" in page.markdown()
+    assert "synthetic is left out" not in page.markdown()
 
 
 def test_data_that_were_asked_for_must_be_there(
@@ -167,7 +167,7 @@ def test_growth_is_measured_and_kept(tmp_path: Path, monkeypatch: pytest.MonkeyP
     assert growth["grows_with"].tolist() == ["L", "|O|"]
     assert growth["paper_exponent"].tolist() == [2, 1]
     assert (times["milliseconds"] > 0).all()
-    assert page.notes[0].startswith("**A rehearsal**")
+    assert page.notes[0].startswith("**Quick run**")
     again = reproduce(recipe, Request(tmp_path, quick=True))
     pd.testing.assert_frame_equal(again.sheets[""][1].frame, times)
 

@@ -40,7 +40,7 @@ def test_methods_share_their_scales() -> None:
 def test_slots_are_written_with_their_times() -> None:
     axes = dynamics_figure([entry("static")], AXIS).axes[2]
     assert [t.get_text() for t in axes.get_xticklabels()] == ["–", "0", "0.5", "1"]
-    assert axes.get_xlabel() == "years (–: nothing asked)"
+    assert axes.get_xlabel() == "years (–: no request)"
 
 
 def test_many_features_are_reduced_to_those_most_acquired() -> None:

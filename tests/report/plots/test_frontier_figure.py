@@ -81,7 +81,7 @@ def test_one_seed_has_no_error():
 def test_the_legend_names_everything_that_is_drawn(results):
     paper = pd.DataFrame({"method": ["asac", "static"], "cost": [2.0, 2.5], "accuracy": [0.5, 0.4]})
     optimum = np.array([[0.0, 0.3], [3.0, 0.9]])
-    figure = frontier_figure(results, optimum=optimum, paper=paper, title="t", currency="$")
+    figure = frontier_figure(Panel(results, optimum=optimum, paper=paper, title="t", currency="$"))
     names = ["optimum (exact)", "static subset", "random", "nothing", "mine"]
     assert legend_of(figure) == [*names, "ASAC (as published)", "hollow: as published"]
     axes = figure.axes[0]
@@ -91,30 +91,32 @@ def test_the_legend_names_everything_that_is_drawn(results):
 
 def test_a_method_without_the_metric_is_left_out(results):
     results.loc[results["method"] == "mine", "accuracy"] = np.nan
-    assert "mine" not in legend_of(frontier_figure(results))
+    assert "mine" not in legend_of(frontier_figure(Panel(results)))
 
 
 def test_figures_are_written_in_every_format(results, tmp_path):
     for ending in ("png", "svg", "pdf"):
-        path = save_figure(frontier_figure(results), tmp_path / "deep" / f"f.{ending}")
+        path = save_figure(frontier_figure(Panel(results)), tmp_path / "deep" / f"f.{ending}")
         assert path.stat().st_size > 1000
 
 
 def test_the_same_data_give_the_same_file(results, tmp_path):
-    first, again = (save_figure(frontier_figure(results), tmp_path / f"{i}.svg") for i in (1, 2))
+    first, again = (
+        save_figure(frontier_figure(Panel(results)), tmp_path / f"{i}.svg") for i in (1, 2)
+    )
     assert first.read_bytes() == again.read_bytes()
 
 
 def test_wrong_tables_are_refused(results):
     with pytest.raises(DataError, match="no column 'seed', 'roc_auc'"):
-        frontier_figure(results.drop(columns="seed"), "roc_auc")
+        frontier_figure(Panel(results.drop(columns="seed"), "roc_auc"))
     with pytest.raises(ConfigError, match="no metric 'f1'"):
-        frontier_figure(results, "f1")
+        frontier_figure(Panel(results, "f1"))
 
 
 def test_where_there_are_many_only_ours_have_bands(results):
     def bands(table):
-        (axes,) = frontier_figure(table).axes
+        (axes,) = frontier_figure(Panel(table)).axes
         return [type(c).__name__ for c in axes.collections].count("FillBetweenPolyCollection")
 
     assert bands(results) == 3  # `nothing` is a point

@@ -1,8 +1,8 @@
-"""The paper's tables and figures again: each one a declaration, made by one command.
+"""Reproduce the paper's tables and figures: each is a declaration, made by one command.
 
-`recipes` is the list. A recipe is run as comparisons (`nocta.runs`), kept job by job, or
-read from the folder of one (`evidence`); the paper's rows are set beside what came of it
-(`beside`), and everything is written as Markdown, CSV, figures and the HTML report (`page`).
+`recipes` lists them. `evidence` runs a recipe as comparisons (`nocta.runs`), or reads finished
+ones from a folder. `beside` puts the paper's rows beside ours. `page` writes Markdown, CSV,
+figures and the HTML report.
 """
 
 from nocta.report.paper.evidence import Request

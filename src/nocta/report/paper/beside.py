@@ -1,7 +1,7 @@
 """The paper's numbers beside ours, as plain tables.
 
-The paper's rows and our operating points lie at different costs, so ours are read off at the
-paper's cost: per seed, between the two points around it, then averaged over seeds.
+The paper's rows and our operating points have different costs. We interpolate ours at the paper's
+cost for each seed, then average over seeds.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from nocta.report.paper.evidence import Evidence
 from nocta.report.paper.page import Sheet
 from nocta.report.paper.recipes import Arm, Recipe
 from nocta.report.plots.frontier import METRIC_LABELS
-from nocta.report.published import PaperRow, paper_results
+from nocta.report.published import PaperRow, published_for
 from nocta.runs.summary import (
     cost_range,
     frontiers_by_seed,
@@ -27,15 +27,15 @@ from nocta.runs.summary import (
 if TYPE_CHECKING:
     import pandas as pd
 
-#: A cheaper point this near to a cost, as a share of it, stands for it where none lies beyond.
+#: The most expensive point may be used for a cost up to this share beyond it.
 NEAR = 0.05
-#: Where the low and the high cost lie between the cheapest and the dearest cost in common.
+#: Position of the low and the high cost in the common range of costs.
 LOW, HIGH = 0.25, 0.75
 OURS = ("nocta-ensemble", "nocta-contrastive", "nocta-amortized")
 
 
 def sheets(recipe: Recipe, evidence: Evidence) -> list[Sheet]:
-    """What is to be said of a recipe on one data set, most important first."""
+    """The tables of a recipe on one data set, most important first."""
     rows, place = printed_rows(recipe, evidence)
     first = paper_sheet(evidence, rows, place) if rows else regime_sheet(evidence)
     found = [first, difference_sheet(evidence), points_sheet(evidence)]
@@ -45,15 +45,11 @@ def sheets(recipe: Recipe, evidence: Evidence) -> list[Sheet]:
 
 
 def printed_rows(recipe: Recipe, evidence: Evidence) -> tuple[list[PaperRow], str]:
-    """The paper's rows on the data, and where they are printed if that is another table.
+    """The paper's rows on these data, and their place if it is not the recipe's own table.
 
-    A comparison of methods asked for with other data of the paper has its rows there; an ablation
-    has none.
+    A comparison of methods on another data set of the paper uses that data set's table.
     """
-    if not evidence.setup.source.is_as_published:
-        return [], ""
-    rows = [row for row in recipe.rows if row.dataset == evidence.dataset]
-    table = paper_results(evidence.dataset)
+    rows, table = evidence.printed(recipe), published_for(evidence.setup.source)
     if rows or recipe.knobs or table is None:
         return rows, ""
     return list(table.rows), table.place
@@ -62,10 +58,10 @@ def printed_rows(recipe: Recipe, evidence: Evidence) -> tuple[list[PaperRow], st
 def quality_at(
     results: pd.DataFrame, label: str, metric: str, cost: float
 ) -> tuple[float, float, int]:
-    """Mean and standard error over seeds of a method's quality at a cost, and how many seeds.
+    """Mean and standard error over seeds of a method's quality at a cost, and the number of seeds.
 
-    Between two operating points their line is read; a little beyond the dearest, that one. Seeds
-    whose operating points are all dearer than the cost, or end well below it, are left out.
+    Quality is interpolated between operating points, and constant up to `NEAR` beyond the most
+    expensive one. Seeds that do not reach the cost in either direction are left out.
     """
     values = []
     for frontier in frontiers_by_seed(results, label, metric).values():
@@ -105,9 +101,9 @@ def paper_sheet(evidence: Evidence, rows: Sequence[PaperRow], place: str = "") -
         f"The paper's rows{f' ({place})' if place else ''}, and ours at the same cost",
         pd.DataFrame(lines),
         "± after the paper's numbers is as printed; after ours it is one standard error over "
-        "seeds. Ours are read between the two operating points around the cost, or at the dearest "
-        f"where that is at most {NEAR:.0%} cheaper. A dash, or fewer seeds: none, or not every "
-        "seed, has points that cheap and that dear.",
+        "seeds. Ours are interpolated between the two operating points around the cost, or taken "
+        f"from the most expensive point if it is at most {NEAR:.0%} cheaper. A dash or fewer seeds "
+        "means that no seed, or not every seed, reaches that cost.",
     )
 
 
@@ -131,13 +127,13 @@ def regime_sheet(evidence: Evidence) -> Sheet | None:
         "",
         "At a low and at a high cost",
         pd.DataFrame(lines),
-        f"A quarter and three quarters of the way from {costs[0]:.2f} to {costs[1]:.2f}, the costs "
-        f"all have in common. ±: one standard error over seeds.",
+        f"At 25 % and 75 % of the range from {costs[0]:.2f} to {costs[1]:.2f}, the costs that all "
+        f"methods reach. ±: one standard error over seeds.",
     )
 
 
 def difference_sheet(evidence: Evidence) -> Sheet | None:
-    """Paired differences: to the usual value of what is varied, or of NOCTA to the others."""
+    """Paired differences: to the usual value of the varied option, or of NOCTA to other methods."""
     import pandas as pd
 
     arms = {arm.label: arm for arm in evidence.present}
@@ -157,12 +153,12 @@ def difference_sheet(evidence: Evidence) -> Sheet | None:
         "differences",
         f"Paired differences in {METRIC_LABELS[evidence.metrics[0]]}",
         pd.DataFrame(lines),
-        "Mean over the costs the two have in common, seed by seed; ±: one standard error.",
+        "Mean over the common costs, paired by seed; ±: one standard error.",
     )
 
 
 def _references(arms: Sequence[Arm]) -> dict[str, str]:
-    """By method, the arm others are compared with: the usual value, else the paper's first."""
+    """By method, the arm to compare with: the usual value, or else the paper's first."""
     usual = {arm.method: arm.label for arm in reversed(arms) if arm.usual}
     return {arm.method: arm.label for arm in reversed(arms)} | usual
 
@@ -174,7 +170,7 @@ def _is_asked(arm: Arm, other: Arm, references: dict[str, str]) -> bool:
 
 
 def points_sheet(evidence: Evidence) -> Sheet:
-    """Every operating point of ours, averaged over seeds."""
+    """Our operating points, averaged over seeds."""
     import pandas as pd
 
     arms = {arm.label: arm for arm in evidence.present}
@@ -195,7 +191,7 @@ def points_sheet(evidence: Evidence) -> Sheet:
 
 
 def printed_sheet(recipe: Recipe) -> Sheet:
-    """The paper's rows on its own data, for reading."""
+    """The paper's rows on its own data."""
     import pandas as pd
 
     lines = []

@@ -1,7 +1,7 @@
-"""How the time of acting grows with the size of a task, beside the orders the paper states.
+"""Growth of decision time with the size of a task, beside the orders the paper states.
 
-Cohorts of several sizes are drawn and written as tables; each is an ordinary comparison, timed by
-its roll-outs. The exponent is the slope of log time over log size.
+Cohorts of several sizes are simulated and written as tables. Each is an ordinary comparison, timed
+by its rollouts. The exponent is the slope of log time over log size.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ AXES_QUICK = {"L": (4, 8), "M": (2, 4), "O": (50, 200), "n": (60, 240)}
 SYMBOLS = {"O": "|O|"}
 N_VAL, N_TEST = 60, 120
 SEED = 0
-#: Short training: it changes what is decided, not how long deciding takes.
+#: Short training changes the decisions, not the time they take.
 SHORT: dict[str, dict[str, Any]] = {
     "nocta-contrastive": {"embedding_weights": [1.0], "embedding_epochs": 1},
 }
@@ -51,7 +51,7 @@ class Size:
 
     @property
     def folder(self) -> str:
-        """Of the cohort; candidate plans are an option of methods."""
+        """Folder of the cohort; the number of candidate plans is an option of the methods."""
         return f"complexity-L{self.L}-M{self.M}-n{self.n}"
 
 
@@ -79,22 +79,22 @@ def complexity_page(recipe: Recipe, request: Request, page: Page) -> None:
     frame = pd.DataFrame(times)
     page.sheets[""] = [_growth(frame, orders), _times(frame)]
     page.notes.append(
-        f"Roll-outs of {N_TEST} subjects on one thread, around L = {base.L}, M = {base.M}, |O| = "
-        f"{base.O}, n = {base.n}. Subjects are decided for together, so work that does not "
-        f"grow with the size flattens the exponents."
+        f"Rollouts of {N_TEST} subjects on one thread, around L = {base.L}, M = {base.M}, |O| = "
+        f"{base.O}, n = {base.n}. Decisions are made for all subjects together, so fixed work "
+        f"flattens the exponents."
     )
 
 
 def _measure(
     size: Size, methods: Sequence[str], recipe: Recipe, request: Request
 ) -> tuple[list[dict[str, Any]], list[str]]:
-    """Milliseconds per subject of each method, at its dearest operating point."""
+    """Milliseconds per subject of each method, at its most expensive operating point."""
     directory = request.out / "runs" / size.folder
     setup = Setup(
         write_cohort(size, directory),
         preset="paper",
         n_points=3,
-        cost_weights=(0.0,),  # nothing is too dear, so every method acts until the end
+        cost_weights=(0.0,),  # cost does not matter, so every method acquires until the end
         quick=True,
         audit_subjects=0,
     )
@@ -103,9 +103,9 @@ def _measure(
     comparison = run_arms(setup, arms, directory, recipe, alone)
     rows = []
     for record in comparison.records:
-        dearest = max(record["rows"], key=lambda row: row["cost"])
-        seconds = dearest["rollout_seconds"] / dearest["n_subjects"]
-        rows.append({"method": record["job"]["method"], "milliseconds": 1000 * seconds})
+        most_expensive = max(record.rows, key=lambda row: row.cost)
+        seconds = most_expensive.rollout_seconds / most_expensive.n_subjects
+        rows.append({"method": record.job.method, "milliseconds": 1000 * seconds})
     failures = [f"{failure} ({size.folder})" for failure in comparison.failures]
     return rows, failures
 
@@ -117,13 +117,13 @@ def _arm(method: str, size: Size) -> Arm:
 
 
 def write_cohort(size: Size, directory: Path) -> DataSource:
-    """A drawn cohort of this size as a table with its schema, parts assigned."""
+    """Write a simulated cohort of this size as a table with a schema and an assigned split."""
     data, schema = directory / "cohort.csv", directory / "schema.toml"
     if not schema.is_file():
         write_atomically(data, _draw(size).to_csv(index=False, lineterminator="\n"))
         features = "".join(f"\n[features.f{m}]\ncost = 1.0\n" for m in range(size.M))
         head = 'name = "complexity"\nsubject = "subject"\nvisit = "visit"\nlabel = "label"\n'
-        write_atomically(schema, head + 'split = "part"\n' + features)  # last: both are whole
+        write_atomically(schema, head + 'split = "split"\n' + features)  # last: then both are whole
     return DataSource(str(data), schema=str(schema))
 
 
@@ -134,12 +134,12 @@ def _draw(size: Size) -> pd.DataFrame:
     n = size.n + N_VAL + N_TEST
     risk = rng.normal(size=(n, size.L)).cumsum(axis=1) / np.sqrt(np.arange(1, size.L + 1))
     values = risk[..., None] + rng.normal(size=(n, size.L, size.M))
-    parts = np.repeat(["train", "val", "test"], [size.n, N_VAL, N_TEST])
+    splits = np.repeat(["train", "val", "test"], [size.n, N_VAL, N_TEST])
     frame = pd.DataFrame(values.reshape(-1, size.M), columns=[f"f{m}" for m in range(size.M)])
     frame.insert(0, "subject", np.repeat(np.arange(n), size.L))
     frame.insert(1, "visit", np.tile(np.arange(size.L), n))
     frame["label"] = (risk.reshape(-1) > 0).astype(int)
-    frame["part"] = np.repeat(parts, size.L)
+    frame["split"] = np.repeat(splits, size.L)
     return frame
 
 

@@ -1,4 +1,4 @@
-"""Where the numbers come from: comparisons run now, continued, or read from a folder."""
+"""Results of a recipe: from comparisons that are run or continued, or read from a folder."""
 
 from __future__ import annotations
 
@@ -14,40 +14,41 @@ from typing import TYPE_CHECKING, Any
 from nocta.core.errors import ConfigError, DataFileMissing
 from nocta.exact.optimum import OptimalFrontier
 from nocta.report.paper.recipes import Arm, Recipe
+from nocta.report.published import PaperRow
+from nocta.report.tables import data_arguments
 from nocta.runs.compare import Comparison, compare
-from nocta.runs.job import Job
 from nocta.runs.method_options import typed
 from nocta.runs.optimum import shipped_optimum
+from nocta.runs.record import Job
 from nocta.runs.results import read_results
 from nocta.runs.setup import DataSource, Setup
 from nocta.runs.store import JobStore
-from nocta.runs.summary import headline_metric
 from nocta.runs.sweep import Failure
 
 if TYPE_CHECKING:
     import pandas as pd
 
-#: Runs per method, as in the paper; and in a rehearsal.
+#: Runs per method, as in the paper and in a quick run.
 SEEDS, QUICK_SEEDS = 5, 2
-#: Of a rehearsal; an audit rolls each of its subjects out again and again.
+#: Audited subjects in a quick run; an audit rolls each of them out many times.
 QUICK_AUDITED = 4
 
 
 @dataclass(frozen=True)
 class Request:
-    """What a user asks for beyond the name.
+    """What a user requests besides the name of a recipe.
 
     Args:
-        out: Folder of what is written; comparisons are kept in `runs/` inside it and continued.
+        out: Output folder; comparisons are kept in `runs/` inside it and continued.
         sources: Data to use instead of the recipe's own.
         folders: Folders of finished comparisons to read instead of running anything.
-        preset: Instead of the recipe's own.
-        n_seeds: How many seeds; five as in the paper by default.
-        quick: A rehearsal.
+        preset: Preset to use instead of the recipe's own.
+        n_seeds: Number of seeds; five by default, as in the paper.
+        quick: Quick run.
         rules: `availability`, `results` and other fields of `Setup`.
-        n_jobs: Processes; one per core by default.
+        n_jobs: Number of processes; one per core by default.
         dask: Address of a Dask scheduler.
-        progress: Show bars with the time left.
+        progress: Show progress bars.
     """
 
     out: Path
@@ -62,16 +63,16 @@ class Request:
     progress: bool = False
 
     def __post_init__(self) -> None:
-        vain = [*self.options, *(["--quick"] if self.quick else [])]
-        if self.folders and vain:
+        unused = [*self.options, *(["--quick"] if self.quick else [])]
+        if self.folders and unused:
             raise ConfigError(
-                f"With --from nothing is run: the folder says how its results were made. Leave out "
-                f"{', '.join(vain)}, or --from."
+                f"--from runs nothing: it reads results that were made with their own settings. "
+                f"Leave out {', '.join(unused)}, or --from."
             )
 
     @property
     def options(self) -> list[str]:
-        """The options given that say what is run."""
+        """The given options that change what is run."""
         usual = {f.name: f.default for f in fields(Setup)}
         given = {
             "--data": self.sources,
@@ -88,15 +89,10 @@ class Request:
         return range(self.n_seeds or (QUICK_SEEDS if self.quick else SEEDS))
 
     def command(self, recipe: Recipe) -> str:
-        """What repeats it."""
+        """The command that repeats it."""
         parts = ["nocta", "reproduce", recipe.name]
         for source in self.sources:
-            parts += ["--data", source.data]
-            for option in ("schema", "path"):
-                value = getattr(source, option)
-                parts += [f"--{option}", value] if value else []
-            for name, value in source.data_options.items():
-                parts += ["--data-option", f"{name}={typed(value)}"]
+            parts += ["--data", source.data, *data_arguments(source)]
         for folder in self.folders:
             parts += ["--from", str(folder)]
         parts += ["--preset", self.preset] if self.preset else []
@@ -113,11 +109,11 @@ class Evidence:
     """Results of a recipe on one data set.
 
     Args:
-        setup: What they have in common.
-        arms: The methods that were asked for.
-        results: Rows of results.csv, of these methods only.
-        comparison: Their finished jobs, where these are at hand.
-        failures: What did not finish.
+        setup: What they share.
+        arms: The requested methods.
+        results: Rows of results.csv of these methods.
+        comparison: Their finished jobs, if available.
+        failures: The jobs that did not finish.
     """
 
     setup: Setup
@@ -133,20 +129,25 @@ class Evidence:
 
     @property
     def present(self) -> list[Arm]:
-        """The methods there are results of."""
+        """The methods with results."""
         found = set(self.results["method"])
         return [arm for arm in self.arms if arm.label in found]
 
     @property
     def metrics(self) -> tuple[str, ...]:
-        """As the paper reports: accuracy on the synthetic task, AP and ROC AUC elsewhere."""
-        first = headline_metric(self.dataset)
+        """As the paper reports: accuracy on the synthetic task, AP and ROC AUC on other data."""
+        first = self.setup.source.headline
         return (first,) if first == "accuracy" else (first, "roc_auc")
+
+    def printed(self, recipe: Recipe) -> list[PaperRow]:
+        """The recipe's rows of the paper on these data; none if the data are not as published."""
+        source = self.setup.source
+        return [row for row in recipe.rows if source.is_as_published and row.dataset == source.data]
 
     @cached_property
     def optimum(self) -> OptimalFrontier | None:
-        """The exact frontier, where it is known."""
-        return shipped_optimum(self.dataset) if self.setup.source.is_as_published else None
+        """The exact frontier, if it is known."""
+        return shipped_optimum(self.setup.source)
 
 
 def gather(recipe: Recipe, request: Request) -> list[Evidence]:
@@ -154,8 +155,7 @@ def gather(recipe: Recipe, request: Request) -> list[Evidence]:
 
     Raises:
         DataFileMissing: None of the data sets is on this machine.
-        ConfigError: A folder holds nothing that belongs to the recipe, or two folders do not
-            go together.
+        ConfigError: A folder has no results of the recipe, or two folders cannot be combined.
     """
     if request.folders:
         return _together([_read(folder, recipe) for folder in request.folders])
@@ -178,7 +178,7 @@ def _run(source: DataSource, recipe: Recipe, request: Request) -> Evidence:
         source=source,
         preset=request.preset or recipe.preset,  # type: ignore[arg-type]  # checked by Setup
         n_points=recipe.n_points,
-        cost_weights=recipe.cost_weights.get(source.data, ()),
+        cost_weights=recipe.cost_weights.get(source.card.name, ()) if source.card else (),
         **request.rules,
     )
     if request.quick:
@@ -199,7 +199,7 @@ def run_arms(
     recipe: Recipe,
     request: Request,
 ) -> Comparison:
-    """Run or continue a comparison of these methods; what else lies in the folder is left out."""
+    """Run or continue a comparison of these methods; other jobs in the folder are left out."""
     jobs = [Job(arm.method, seed, arm.options, arm.label) for arm in arms for seed in request.seeds]
     found = compare(
         setup,
@@ -210,16 +210,16 @@ def run_arms(
         dask=request.dask,
     )
     names = {job.name for job in jobs}
-    records = [r for r in found.records if Job(**r["job"]).name in names]
+    records = [record for record in found.records if record.job.name in names]
     return replace(found, records=records, command=request.command(recipe))
 
 
 def _read(folder: Path, recipe: Recipe) -> Evidence:
-    """The part of a finished comparison that belongs to a recipe."""
+    """The results of a finished comparison that belong to a recipe."""
     results = read_results(folder / "results.csv")
     setup = read_setup(folder / "setup.json")
     arms = recipe.arms(setup.preset)
-    # Other methods of the folder are welcome beside the paper's, where there is room for them.
+    # Show the folder's other methods beside the paper's in a comparison of methods.
     if not recipe.knobs and recipe.kind != "dynamics":
         asked = {arm.label for arm in arms}
         others = [name for name in dict.fromkeys(results["method"]) if name not in asked]
@@ -229,16 +229,16 @@ def _read(folder: Path, recipe: Recipe) -> Evidence:
     if kept.empty:
         there = ", ".join(dict.fromkeys(results["method"]))
         raise ConfigError(
-            f"'{folder}' has no results that belong to '{recipe.name}'. It has: {there}. Wanted: "
+            f"'{folder}' has no results that belong to '{recipe.name}'. It has: {there}. Expected: "
             f"{', '.join(arm.label for arm in arms)}."
         )
-    records = [r for r in JobStore(folder).records() if r["job"]["label"] in labels]
+    records = [record for record in JobStore(folder).records() if record.job.label in labels]
     comparison = Comparison(folder, setup, records, []) if records else None
     return Evidence(setup, tuple(arms), kept.reset_index(drop=True), comparison)
 
 
 def _together(found: Sequence[Evidence]) -> list[Evidence]:
-    """Folders of the same data as one, where they were made alike and share no job."""
+    """Merge folders of the same data with the same settings and different methods."""
     merged: dict[str, Evidence] = {}
     for evidence in found:
         first = merged.get(evidence.dataset)
@@ -253,14 +253,14 @@ def _merge(first: Evidence, second: Evidence) -> Evidence:
     differences = first.setup.differences(second.setup.to_dict())
     if differences:
         raise ConfigError(
-            f"Two of the folders are about '{name}', with other settings: "
+            f"Two of the folders have results on '{name}' with different settings: "
             f"{'; '.join(differences)}. Read them one at a time."
         )
     twice = sorted({*first.results["method"]} & {*second.results["method"]})
     if twice:
         raise ConfigError(
-            f"Two of the folders about '{name}' have results of {', '.join(twice)}; it is not "
-            f"clear which to show. Read them one at a time."
+            f"Two of the folders on '{name}' both have results of {', '.join(twice)}. Read them "
+            f"one at a time."
         )
     arms = list({arm.label: arm for arm in (*first.arms, *second.arms)}.values())
     results = pd.concat([first.results, second.results], ignore_index=True)
@@ -272,11 +272,11 @@ def _merge(first: Evidence, second: Evidence) -> Evidence:
 
 
 def read_setup(path: Path) -> Setup:
-    """The setup of a comparison from its file; fields this version does not know are left out."""
+    """The setup of a comparison from its file; unknown fields are ignored."""
     if not path.is_file():
         raise DataFileMissing(
-            f"There is no '{path}', which says how the results beside it were made; --from names "
-            f"the folder of a comparison, as `nocta compare --out` wrote it."
+            f"'{path}' not found. It describes how the results beside it were made; --from expects "
+            f"a folder written by `nocta compare --out`."
         )
     found = json.loads(path.read_text("utf-8"))["setup"]
     source = found.pop("source")
@@ -292,7 +292,7 @@ def _tupled(value: Any) -> Any:
 
 
 def folder_name(setup: Setup) -> str:
-    """A folder of its own for every setup, so that recipes with the same one share its jobs.
+    """Name of the folder of a setup; recipes with the same setup share its jobs.
 
     Example:
         >>> folder_name(Setup(DataSource("synthetic"), preset="paper", cost_weights=(0.5, 0.25)))

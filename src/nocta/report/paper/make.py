@@ -1,4 +1,4 @@
-"""From a recipe to its page: one function per kind."""
+"""Make the page of a recipe: one function per kind."""
 
 from __future__ import annotations
 
@@ -14,22 +14,14 @@ from nocta.report.paper.recipes import Kind, Recipe
 from nocta.report.paper.theory import theory_sheets
 from nocta.report.plots.dynamics import dynamics_figure
 from nocta.report.plots.frontier import Panel, frontier_panels
-from nocta.report.published import paper_results, published_points
+from nocta.report.published import published_for, published_points
 from nocta.report.view import ReportView
-from nocta.runs.summary import headline_metric
+from nocta.runs.setup import DataSource
 from nocta.runs.versions import versions
 
 
 def reproduce(recipe: Recipe, request: Request) -> Page:
-    """Make a table or figure; what was run is kept, nothing else is written yet.
-
-    Args:
-        recipe: Which one; see `nocta.report.paper.recipes.find_recipe`.
-        request: On which data, how often, where to.
-
-    Returns:
-        The page; `page.write(directory)` writes it.
-    """
+    """Make a table or figure. Finished jobs are kept; `page.write(directory)` writes the rest."""
     page = Page(recipe.name, recipe.entry, recipe.title, request.command(recipe))
     _MAKERS[recipe.kind](recipe, request, page)
     if not request.folders:
@@ -38,8 +30,22 @@ def reproduce(recipe: Recipe, request: Request) -> Page:
     return page
 
 
+def _gather(recipe: Recipe, request: Request, page: Page) -> list[Evidence]:
+    """The results of a recipe, with notes on how they were made and what is absent."""
+    found = gather(recipe, request)
+    _add_evidence(page, found, request)
+    there = {evidence.dataset for evidence in found}
+    for name in () if request.sources or request.folders else recipe.data:
+        if name not in there:
+            page.notes.append(
+                f"{name} is left out because it is not on this machine; `nocta datasets {name}` "
+                f"says how to get it."
+            )
+    return found
+
+
 def _add_evidence(page: Page, found: Sequence[Evidence], request: Request) -> None:
-    """How the results were made, what failed, and the reports of what was run."""
+    """Note how the results were made and what failed; add the comparisons that were run."""
     for evidence in found:
         setup, seeds = evidence.setup, evidence.results["seed"].nunique()
         page.notes.append(
@@ -50,39 +56,23 @@ def _add_evidence(page: Page, found: Sequence[Evidence], request: Request) -> No
         if absent:
             page.notes.append(f"Not among the results: {', '.join(absent)}.")
         if setup.quick:
-            _call_a_rehearsal(page)
+            _mark_quick(page)
         page.failures += [str(failure) for failure in evidence.failures]
         if evidence.comparison is not None and not request.folders:
             end = evidence.dataset if len(found) > 1 else ""
             page.comparisons[end] = evidence.comparison
 
 
-def _call_a_rehearsal(page: Page) -> None:
-    said = (
-        "**A rehearsal**: few subjects, short training. The numbers show that everything runs, "
-        "and nothing else."
+def _mark_quick(page: Page) -> None:
+    note = (
+        "**Quick run**: few subjects, short training. The numbers only show that everything runs."
     )
-    if said not in page.notes:
-        page.notes.insert(0, said)
-
-
-def _name_absent_data(
-    page: Page, recipe: Recipe, found: Sequence[Evidence], request: Request
-) -> None:
-    """Say which data sets of the recipe are not on this machine, where none were asked for."""
-    there = {evidence.dataset for evidence in found}
-    for name in () if request.sources or request.folders else recipe.data:
-        if name not in there:
-            page.notes.append(
-                f"{name} is not on this machine and left out; `nocta datasets {name}` says how to "
-                f"get it."
-            )
+    if note not in page.notes:
+        page.notes.insert(0, note)
 
 
 def _table(recipe: Recipe, request: Request, page: Page) -> None:
-    found = gather(recipe, request)
-    _add_evidence(page, found, request)
-    _name_absent_data(page, recipe, found, request)
+    found = _gather(recipe, request, page)
     for evidence in found:
         page.sheets[evidence.dataset if len(found) > 1 else ""] = sheets(recipe, evidence)
 
@@ -91,13 +81,13 @@ def _frontiers(recipe: Recipe, request: Request, page: Page) -> None:
     found = {evidence.dataset: evidence for evidence in gather(recipe, request)}
     _add_evidence(page, list(found.values()), request)
     asked = request.sources or request.folders
-    # What could not be run is still drawn as published.
+    # Data sets that could not be run are drawn as published.
     names = list(found) if asked else list(dict.fromkeys([*recipe.data, *found]))
     panels = []
     for name in names:
-        metric = recipe.metric or headline_metric(name)
         evidence = found.get(name)
-        own = evidence is None or evidence.setup.source.is_as_published
+        source = evidence.setup.source if evidence else DataSource(name)
+        metric = recipe.metric or source.headline
         panels.append(
             Panel(
                 evidence.results if evidence else None,
@@ -105,7 +95,7 @@ def _frontiers(recipe: Recipe, request: Request, page: Page) -> None:
                 evidence.optimum.points
                 if evidence and evidence.optimum and metric == "accuracy"
                 else None,
-                published_points(paper_results(name), metric) if own else None,
+                published_points(published_for(source), metric),
                 name if evidence else f"{name} (as published)",
                 _currency(evidence),
             )
@@ -119,14 +109,14 @@ def _frontiers(recipe: Recipe, request: Request, page: Page) -> None:
             )
     page.figures[""] = frontier_panels(panels)
     page.notes.append(
-        "A curve is the mean over seeds at equal cost, its band one standard error (where there "
-        "are many methods, of NOCTA only); the table holds the means of the operating points "
-        "themselves. Where the optimum is known, quality is also drawn as a share of it."
+        "A curve is the mean over seeds at equal cost, with a band of one standard error (only for "
+        "NOCTA if there are many methods). The table has the means of the operating points. If the "
+        "optimum is known, quality is also drawn as a share of it."
     )
 
 
 def _currency(evidence: Evidence | None) -> str:
-    """Unit of costs: as the jobs say, else as the data say where they are on this machine."""
+    """Unit of costs: from the jobs, or from the data if they are on this machine."""
     if evidence is None:
         return ""
     if evidence.comparison is not None:
@@ -138,26 +128,24 @@ def _currency(evidence: Evidence | None) -> str:
 
 
 def _dynamics(recipe: Recipe, request: Request, page: Page) -> None:
-    found = gather(recipe, request)
-    _add_evidence(page, found, request)
-    _name_absent_data(page, recipe, found, request)
+    found = _gather(recipe, request, page)
     for evidence in found:
         if evidence.comparison is None:
             raise ConfigError(
-                "The dynamics need the finished jobs (`jobs/` beside results.csv), which this "
-                "folder does not hold; leave out --from to run them."
+                "The dynamics need the finished jobs (`jobs/` beside results.csv), and this folder "
+                "has none. Leave out --from to run them."
             )
-        printed = [row.cost for row in recipe.rows if row.dataset == evidence.dataset]
+        printed = [row.cost for row in evidence.printed(recipe)]
         view = ReportView(evidence.comparison, mean(printed) if printed else None)
         end = evidence.dataset if len(found) > 1 else ""
         page.figures[end] = dynamics_figure(view.dynamics(), view.axis, bottom="graph")
         page.sheets[end] = _dynamics_sheets(view)
         page.notes.append(
             f"Each method at its operating point nearest to cost {view.reference_cost:.2f}. Top: "
-            "mean cost per subject over time, also of those who are not seen any more. Middle: "
-            "share of subjects for whom something was asked for the last time then, whether it was "
-            "to be had or not. Bottom: a dot is as large as the feature is often acquired then; an "
-            "arrow leads to what the same subjects acquire later, the stronger the more of them."
+            "mean cost over all subjects at each time, including those who have left. Middle: "
+            "share of subjects whose last request was at that time, available or not. Bottom: the "
+            "size of a dot is the share of subjects who acquire the feature at that time; an arrow "
+            "leads to what the same subjects acquire later, and is stronger for more subjects."
         )
 
 
@@ -185,40 +173,36 @@ def _dynamics_sheets(view: ReportView) -> list[Sheet]:
         for t, m, later, other, share in d.together[:10]
     ]
     found = [
-        Sheet("", f"Cost per time ({view.axis.unit}) and where asking ends", pd.DataFrame(times))
+        Sheet(
+            "",
+            f"Cost per time ({view.axis.unit}) and time of the last request",
+            pd.DataFrame(times),
+        )
     ]
     if pairs:
         found.append(Sheet("together", "Acquired together most often", pd.DataFrame(pairs)))
     return found
 
 
-def _theory(recipe: Recipe, request: Request, page: Page) -> None:
-    _refuse_options(recipe, request)
-    page.sheets[""] = theory_sheets(quick=request.quick, progress=request.progress)
-    if request.quick:
-        _call_a_rehearsal(page)
-
-
-def _complexity(recipe: Recipe, request: Request, page: Page) -> None:
-    _refuse_options(recipe, request)
-    complexity_page(recipe, request, page)
-    if request.quick:
-        _call_a_rehearsal(page)
-
-
-def _refuse_options(recipe: Recipe, request: Request) -> None:
-    """What is checked or timed is not a matter of data, seeds or rules."""
-    vain = [*request.options, *(["--from"] if request.folders else [])]
-    if vain:
+def _own_tasks(recipe: Recipe, request: Request, page: Page) -> None:
+    """A recipe that makes its own tasks; options on data, seeds or rules are refused."""
+    unused = [*request.options, *(["--from"] if request.folders else [])]
+    if unused:
         raise ConfigError(
-            f"'{recipe.name}' makes its own tasks, always the same; leave out {', '.join(vain)}."
+            f"'{recipe.name}' makes its own tasks, always the same; leave out {', '.join(unused)}."
         )
+    if recipe.kind == "complexity":
+        complexity_page(recipe, request, page)
+    else:
+        page.sheets[""] = theory_sheets(quick=request.quick, progress=request.progress)
+    if request.quick:
+        _mark_quick(page)
 
 
 _MAKERS: dict[Kind, Callable[[Recipe, Request, Page], None]] = {
     "table": _table,
     "frontiers": _frontiers,
     "dynamics": _dynamics,
-    "complexity": _complexity,
-    "theory": _theory,
+    "complexity": _own_tasks,
+    "theory": _own_tasks,
 }

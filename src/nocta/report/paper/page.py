@@ -1,4 +1,4 @@
-"""What a recipe writes: a Markdown page, a CSV file per table, figures, the HTML report."""
+"""The output of a recipe: a Markdown page, a CSV file per table, figures, the HTML report."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from nocta.report import write_report
 from nocta.report.plots.frontier import METRIC_LABELS
 from nocta.report.plots.style import method_style, save_figure
 from nocta.report.published import PaperTable
-from nocta.report.tables import number, with_error
+from nocta.report.tables import with_error
 from nocta.runs.compare import Comparison
 from nocta.runs.files import write_atomically
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.figure import Figure
 
-#: How columns and values are written for reading.
+#: Columns and values as shown to readers.
 NAMES = {
     "n_neighbors": "K",
     "n_top_plans": "κ",
@@ -39,13 +39,13 @@ _TWO_DIGITS = ("cost", "cost_low", "cost_high", "growth", "measured")
 
 @dataclass(frozen=True)
 class Sheet:
-    """A table of numbers and what is to be said about it.
+    """A table of numbers with a title above and a note below.
 
     Args:
-        name: Of its file, after the name of the recipe; empty for the first.
-        title: Above it.
-        frame: A column `x_error` or `x_spread` is written after the ± of column `x`.
-        note: Below it.
+        name: Suffix of its file, after the name of the recipe; empty for the first table.
+        title: Title.
+        frame: Column `x_error` or `x_spread` is shown after the ± of column `x`.
+        note: Note.
     """
 
     name: str
@@ -81,7 +81,7 @@ def _name(column: str) -> str:
 
 
 def _arm(label: str) -> str:
-    """A method and what was varied, for reading: `K = 10` instead of `n_neighbors=10`."""
+    """A method and its varied option for readers: `K = 10` instead of `n_neighbors=10`."""
     method, *options = label.split(" ")
     pairs = [option.partition("=") for option in options]
     if not all(equals for _, equals, _ in pairs):
@@ -100,28 +100,23 @@ def _text(row: dict[str, Any], column: str) -> str:
     if column in NAMES and column not in METRIC_LABELS:
         return f"{value:g}"
     digits = 2 if column in _TWO_DIGITS else 3
-    signed = column == "difference"
-    return (
-        with_error(value, spread, digits, sign=signed)
-        if spread == spread
-        else number(value, digits, sign=signed)
-    )
+    return with_error(value, spread, digits, sign=column == "difference")
 
 
 @dataclass
 class Page:
-    """Everything that came of a recipe.
+    """Everything a recipe produced.
 
     Args:
-        name: Of the recipe.
-        paper: What the paper says, and where.
+        name: Name of the recipe.
+        paper: What the paper says, and its place.
         title: What it shows.
-        command: What repeats it.
-        sheets: By data set (or nothing), the tables.
-        figures: By the end of their file's name, figures.
-        comparisons: By the end of the file's name, what to write an HTML report of.
-        notes: Sentences on how it was made.
-        failures: What did not finish.
+        command: The command that repeats it.
+        sheets: Tables by data set (an empty name if there is only one).
+        figures: Figures by the suffix of their file name.
+        comparisons: Comparisons to write an HTML report of, by the suffix of the file name.
+        notes: How it was made.
+        failures: Jobs that did not finish.
     """
 
     name: str
@@ -135,7 +130,7 @@ class Page:
     failures: list[str] = field(default_factory=list)
 
     def write(self, directory: Path) -> list[Path]:
-        """Write all of it; returns the files, the page first."""
+        """Write everything; returns the files, the page first."""
         directory.mkdir(parents=True, exist_ok=True)
         files = [directory / f"{self.name}.md"]
         for group, sheets in self.sheets.items():

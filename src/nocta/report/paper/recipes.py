@@ -1,7 +1,7 @@
 """Every table and figure of the paper as a declaration: to add one, add an entry to `RECIPES`.
 
-What is run follows from the paper's own rows in `report/published.toml`: every method they
-name, once for every option they vary.
+The paper's rows in `report/published.toml` determine what is run: every method they name, once for
+every option they vary.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ Kind = Literal["table", "frontiers", "dynamics", "complexity", "theory"]
 
 @dataclass(frozen=True)
 class Arm:
-    """One method with its options: what a line of a table stands for.
+    """One method with its options: one line of a table.
 
     Args:
         method: Name of the method.
-        knob: What the paper varied; empty where it compares methods.
-        options: Of the method; none where the knob has its default value.
-        label: How it is called in results.
-        usual: Whether the knob has the value the preset has anyway.
+        knob: What the paper varied; empty if it compares methods.
+        options: Options of the method; none if the knob has its default value.
+        label: Name in results.
+        usual: Whether the knob has the preset's own value.
     """
 
     method: str
@@ -38,27 +38,26 @@ class Arm:
 
     @property
     def varied(self) -> str:
-        """The method and the value of what is varied, the usual one too."""
+        """The method and the value of the varied option, even if it is the usual one."""
         return " ".join([self.method, *(f"{name}={value}" for name, value in self.knob.items())])
 
 
 @dataclass(frozen=True)
 class Recipe:
-    """One table, figure or statement of the paper, and how ours is made.
+    """One table, figure or statement of the paper, and how to make ours.
 
     Args:
-        name: As it is typed.
+        name: Name on the command line.
         paper: Its entry in `published.toml`.
         title: What it shows.
-        kind: What is made of the results; see `nocta.report.paper.make`.
-        tables: Entries whose rows say what to run, where they are not those of `paper`.
-        data: Data sets it is about. Where there are several, those that are not on this machine
-            are left out; `--data` names others.
-        preset: Of the methods that have presets.
-        n_points: Operating points of every method, chosen on validation.
-        cost_weights: By data set, operating points that are known to fit it; they save the search.
-        needs: By preset, options without which what is varied has no effect.
-        metric: Of a figure; the one to look at first by default.
+        kind: What to make of the results; see `nocta.report.paper.make`.
+        tables: Entries whose rows determine what to run; by default `paper` alone.
+        data: Its data sets. If there are several, those that are not on this machine are left out.
+        preset: Preset of the methods that have presets.
+        n_points: Operating points per method, chosen on validation.
+        cost_weights: By data set, cost weights known to fit it; they save the search.
+        needs: By preset, options without which the varied option has no effect.
+        metric: Metric of a figure; the headline metric by default.
     """
 
     name: str
@@ -75,7 +74,7 @@ class Recipe:
 
     @property
     def entry(self) -> PaperTable:
-        """What the paper says, and where."""
+        """What the paper says, and its place."""
         return paper_table(self.paper)
 
     @property
@@ -89,10 +88,9 @@ class Recipe:
         return list(dict.fromkeys(name for arm in self.arms(self.preset) for name in arm.knob))
 
     def arms(self, preset: str) -> list[Arm]:
-        """What is run, in the order of the paper.
+        """What to run, in the order of the paper.
 
-        The value an option has anyway is run without naming it, so that tables made into one
-        folder share that job.
+        An option with its usual value is not named, so tables in one folder share that job.
 
         Example:
             >>> [arm.label for arm in find_recipe("table-neighbors").arms("paper")][:2]
@@ -109,12 +107,12 @@ class Recipe:
         return list(found.values())
 
 
-#: From cheap to dear, for the published networks on the synthetic task.
+#: From cheap to expensive, for the published networks on the synthetic task.
 _PAPER_WEIGHTS = {"synthetic": (0.57, 0.42, 0.23)}
 _REAL = ("adni", "oai-womac", "oai-klg")
 _REAL_TABLES = ("adni", "womac", "klg")
 _ABLATION: dict[str, Any] = {"preset": "paper", "n_points": 4, "cost_weights": _PAPER_WEIGHTS}
-#: Of few subjects only the neighbours have a say, not the mean of all as well.
+#: Only the neighbors vote; the mean over all subjects has no share.
 _OWN_VOTES = {"default": {"individual_share": 1.0}}
 
 RECIPES: tuple[Recipe, ...] = (
@@ -156,7 +154,7 @@ RECIPES: tuple[Recipe, ...] = (
         cost_weights={"synthetic": (0.42, 0.23)},
         needs={"default": {"search": "uniform"}},
     ),
-    Recipe("table-neighbors", "neighbors", "number of neighbours K", needs=_OWN_VOTES, **_ABLATION),
+    Recipe("table-neighbors", "neighbors", "number of neighbors K", needs=_OWN_VOTES, **_ABLATION),
     Recipe("table-kappa", "kappa", "number of top plans kappa", **_ABLATION),
     Recipe("table-beta", "beta", "scale of the similarity beta", **_ABLATION),
     Recipe("table-gamma", "gamma", "margin of the contrastive loss gamma", **_ABLATION),
@@ -192,6 +190,7 @@ def find_recipe(name: str) -> Recipe:
         place = name.replace("-", " ").capitalize()  # table-8 is Table 8
         hint = f" {place} is '{places[place]}'." if place in places else did_you_mean(name, known)
         raise ConfigError(
-            f"There is no '{name}'.{hint} `nocta reproduce --list` shows all: {', '.join(known)}."
+            f"Unknown table or figure '{name}'.{hint} `nocta reproduce --list` shows all: "
+            f"{', '.join(known)}."
         )
     return known[name]

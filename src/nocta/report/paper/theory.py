@@ -24,10 +24,11 @@ from nocta.exact import (
 )
 from nocta.report.paper.page import Sheet
 from nocta.runs.optimum import shipped_optimum
+from nocta.runs.setup import DataSource
 
 COST_WEIGHTS = (0.05, 0.3, 1.0)
 N_RANDOM, N_RANDOM_QUICK = 200, 10
-#: By loss, cost weights from buying nothing to buying all that helps on the synthetic task.
+#: By loss, cost weights from acquiring nothing to acquiring all that helps (synthetic task).
 NOCT_WEIGHTS: dict[Loss, tuple[float, ...]] = {
     "error": tuple(round(0.02 * i, 2) for i in range(1, 26)),
     "cross-entropy": tuple(round(0.05 * i, 2) for i in range(1, 26)),
@@ -37,12 +38,7 @@ ROUNDING = 1e-9
 
 
 def theory_sheets(*, quick: bool = False, progress: bool = False) -> list[Sheet]:
-    """One line per task and loss: the smallest and the largest gap of each inequality.
-
-    Args:
-        quick: Fewer and shorter tasks.
-        progress: Show a bar.
-    """
+    """One line per task and loss: the smallest and the largest gap of each inequality."""
     import pandas as pd
 
     lines = [
@@ -52,25 +48,25 @@ def theory_sheets(*, quick: bool = False, progress: bool = False) -> list[Sheet]
     ]
     weights = ", ".join(f"{w:g}" for w in COST_WEIGHTS)
     note = (
-        f"Every reachable belief, every number of rounds, cost weights {weights}. A claim would be "
-        f"refuted by a negative smallest gap; gaps within {ROUNDING:g} of zero are rounding and "
-        f"shown as zero. Theorem 3.1: optimal value less minus NOCT. Proposition 3.2: what "
-        f"replanning earns beyond committing."
+        f"Every reachable belief, every number of rounds, cost weights {weights}. A negative "
+        f"smallest gap would refute a claim; gaps within {ROUNDING:g} of zero are rounding and "
+        f"shown as zero. Theorem 3.1: the gap is the optimal value plus NOCT. Proposition 3.2: the "
+        f"gap is the gain of replanning over committing to the plan."
     )
     claims = Sheet("", "Both claims on exact tasks", pd.DataFrame(lines), note)
     return [claims] if quick else [claims, noct_sheet()]
 
 
 def noct_sheet(task: FiniteTask | None = None) -> Sheet:
-    """What the policy reaches that plans by exact NOCT and replans, beside the optimum.
+    """The policy that plans by exact NOCT and replans, beside the optimum.
 
     Args:
-        task: The synthetic task by default; of any other the optimum is computed.
+        task: The synthetic task by default; the optimum of another task is computed.
     """
     import pandas as pd
 
     graph = build_graph(task or synthetic_task())
-    optimum = shipped_optimum("synthetic") if task is None else optimal_frontier(graph)
+    optimum = shipped_optimum(DataSource("synthetic")) if task is None else optimal_frontier(graph)
     assert optimum is not None
     lines: dict[tuple[str, float], dict[str, Any]] = {}
     for loss, weights in NOCT_WEIGHTS.items():
@@ -79,7 +75,7 @@ def noct_sheet(task: FiniteTask | None = None) -> Sheet:
             best = float(accuracy_at(optimum, found.cost))
             line = {"loss": loss, "cost_weight": weight, "cost": found.cost}
             line |= {"accuracy": found.accuracy, "optimum": best}
-            # Several weights lead to one policy; the smallest stands for them.
+            # Several weights give the same policy; keep the smallest.
             key = (loss, round(found.cost, 6))
             lines.setdefault(key, {**line, "share_of_optimum": found.accuracy / best})
     frame = pd.DataFrame(sorted(lines.values(), key=lambda line: (line["loss"], line["cost"])))
@@ -87,9 +83,9 @@ def noct_sheet(task: FiniteTask | None = None) -> Sheet:
         "noct",
         "Planning by exact NOCT on the synthetic task",
         frame,
-        "The policy plans by exact NOCT, carries out the earliest part and replans; one line per "
-        "policy that some cost weight leads to. What a learned policy lacks beyond this is "
-        "estimation.",
+        "The policy plans by exact NOCT, carries out the earliest acquisitions and replans; one "
+        "line per distinct policy over the cost weights. The remaining gap of a learned policy is "
+        "estimation error.",
     )
 
 

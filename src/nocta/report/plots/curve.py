@@ -1,4 +1,4 @@
-"""From the frontiers of several seeds to the one curve that is drawn."""
+"""Average the frontiers of several seeds into one curve."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ class Curve:
     Args:
         costs: `(k,)` in ascending order.
         qualities: `(k,)` mean quality at each.
-        cost_errors: `(k,)` standard errors over seeds; zero where seeds are read at one cost.
-        quality_errors: `(k,)` the same for the quality; NaN where not every seed reaches the cost.
+        cost_errors: `(k,)` standard errors over seeds; zero if seeds are read at one cost.
+        quality_errors: `(k,)` the same for the quality; NaN if not every seed reaches the cost.
     """
 
     costs: NDArray[np.float64]
@@ -35,9 +35,9 @@ class Curve:
 def mean_curve(frontiers: Sequence[Frontier]) -> Curve:
     """Average the frontiers of several seeds into one.
 
-    Seeds are compared at equal cost wherever all of them reach it. Averaged point by point, a
-    seed that merely spends more would look like an uncertain quality, and bands would rise above
-    what is possible. Beyond the costs all seeds reach, their mean points go on without a band.
+    Seeds are averaged at equal cost within the range that all of them reach: averaging point by
+    point would turn differences in cost into uncertainty of quality, with bands above the possible.
+    Outside that range the mean points follow without a band.
 
     Example:
         >>> curve = mean_curve([Frontier([1, 3], [0.2, 0.4]), Frontier([2, 4], [0.3, 0.5])])
@@ -48,7 +48,7 @@ def mean_curve(frontiers: Sequence[Frontier]) -> Curve:
     """
     usable = [f for f in frontiers if len(f)]
     if not usable:
-        raise DataError("There is no operating point at which the metric is defined.")
+        raise DataError("The metric is undefined at every operating point; draw another metric.")
     low = max(float(f.costs[0]) for f in usable)
     high = min(float(f.costs[-1]) for f in usable)
     if len({len(f) for f in usable}) > 1:
@@ -59,9 +59,9 @@ def mean_curve(frontiers: Sequence[Frontier]) -> Curve:
         return means
     inside = means.costs[(means.costs > low) & (means.costs < high)]
     shared = _at_equal_cost(usable, np.array([low, *inside, high]))
-    parts = [_beyond(means, means.costs < low), shared, _beyond(means, means.costs > high)]
+    pieces = [_beyond(means, means.costs < low), shared, _beyond(means, means.costs > high)]
     names = ("costs", "qualities", "cost_errors", "quality_errors")
-    return Curve(*(np.concatenate([getattr(part, name) for part in parts]) for name in names))
+    return Curve(*(np.concatenate([getattr(piece, name) for piece in pieces]) for name in names))
 
 
 def _point_by_point(frontiers: Sequence[Frontier]) -> Curve:

@@ -1,4 +1,4 @@
-"""The figure of a data card: who came, how the classes lie, what is missing, what it costs."""
+"""The figure of `nocta describe`: class balance, subjects per visit, missing values, costs."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def _legend_above(axes: Axes, n_columns: int) -> None:
 
 
 def _draw_classes(axes: Axes, summary: CohortSummary) -> None:
-    """Shares of the classes among the labels of each visit, stacked from the first class up."""
+    """Share of each class among the labels of each visit, stacked with the first class lowest."""
     from matplotlib import colormaps
 
     classes, counts = summary.cohort.classes, summary.class_counts
@@ -86,7 +86,7 @@ def _draw_subjects(axes: Axes, summary: CohortSummary) -> None:
 
 
 def _draw_missing(axes: Axes, summary: CohortSummary) -> None:
-    """Share missing of the visits that took place; hatched where it cannot be acquired."""
+    """Share missing at the visits that took place; hatched slots cannot be acquired."""
     names, missing = summary.cohort.catalog.names, 1 - summary.recorded
     axes.patch.set(hatch="////", edgecolor="#bbbbbb")
     picture = axes.imshow(missing.T, cmap="Blues", vmin=0, vmax=1, aspect="auto")
@@ -113,7 +113,7 @@ def _draw_costs(axes: Axes, summary: CohortSummary) -> None:
     varies = high > low
     if varies.any():
         axes.hlines(rows[varies], low[varies], high[varies], color="black", linewidth=1)
-    axes.set_yticks(rows, [""] * len(rows))  # the names stand at the panel to the left
+    axes.set_yticks(rows, [""] * len(rows))  # the panel to the left has the names
     axes.set_ylim(catalog.n_features - 0.5, -0.5)
     axes.set_xlabel(f"cost ({catalog.currency})" if catalog.currency else "cost")
     axes.set_title("one acquisition", loc="left")

@@ -1,8 +1,8 @@
-"""Acquisition dynamics: what is spent when, when asking ends, and what is acquired when.
+"""Acquisition dynamics: cost, last request and acquired features over time.
 
-The paper's qualitative figure (section 4.6): cost per time point above, where asking stops
-below, and at the bottom how often each feature is acquired at each time point: as a map, or as the
-paper's graph, which also shows what the same subjects acquire later.
+The paper's qualitative figure (section 4.6). The bottom panel shows how often each feature is
+acquired at each time point: as a map, or as the paper's graph, which also shows what the same
+subjects acquire later.
 """
 
 from __future__ import annotations
@@ -17,36 +17,35 @@ from numpy.typing import NDArray
 from nocta.core.currency import with_currency
 from nocta.core.errors import DataError
 from nocta.report.plots.style import COLUMN, PAGE, house_style, method_style
+from nocta.runs.record import Together
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-#: A map with more features than this shows the most often acquired ones.
+#: With more features than this, only those acquired most often are shown.
 MAX_FEATURES = 12
 _MAX_TICKS = 12
-#: A graph shows the pairs that at least this share of subjects acquire, and from every node at
-#: most so many: with all of them nothing could be seen.
+#: A graph shows pairs that at least this share of subjects acquire, and at most this many arrows
+#: from a node, to stay readable.
 MIN_PAIR_SHARE = 0.1
 MAX_ARROWS = 2
-#: Diameter in points of a node that everybody acquires.
+#: Diameter in points of a node that all subjects acquire.
 _NODE = 7.0
 
-#: How features over time are drawn.
+#: How to draw features over time.
 Bottom = Literal["map", "graph"]
-#: Slot and feature, later slot and feature, share of subjects who acquire both.
-Together = tuple[int, int, int, int, float]
 
 
 @dataclass(frozen=True)
 class Dynamics:
-    """How one method acquires over time, at one operating point, averaged over subjects.
+    """Acquisition over time of one method at one operating point, averaged over subjects.
 
     Args:
         method: Its name.
         cost_per_time: `(L,)` mean charge per subject at each slot.
-        stop_share: `(L + 1,)` share of subjects for whom nothing was ever asked, something was
-            asked last at slot 0, 1, ..., whether it was to be had or not.
+        stop_share: `(L + 1,)` share of subjects without any request, with the last request at slot
+            0, 1, ..., available or not.
         acquired: `(L, M)` share of subjects who acquired each feature at each slot.
         features: `(M,)` names.
         together: What the same subjects acquire earlier and later, most often first.
@@ -67,11 +66,11 @@ class Dynamics:
 
 @dataclass(frozen=True)
 class TimeAxis:
-    """How slots are written on an axis.
+    """Labels of slots and costs.
 
     Args:
-        times: `(L,)` real time of each slot, or its number.
-        unit: What they are in.
+        times: `(L,)` time of each slot, or its number.
+        unit: Unit of time.
         currency: Unit of costs.
     """
 
@@ -102,17 +101,17 @@ def dynamics_figure(
 
     Args:
         dynamics: One entry per method, from left to right.
-        axis: How to write slots.
-        beside: What other figures show; scales and features are chosen to fit them too.
+        axis: Labels of slots.
+        beside: Entries of other figures that share the scales and features.
         bottom: Features over time as a map of shares, or as a graph of what is acquired together.
-        size: In inches; by default as wide as the number of methods asks for.
+        size: In inches; by default it grows with the number of methods.
     """
     from matplotlib.figure import Figure
 
     if not dynamics:
-        raise DataError("There are no dynamics to draw.")
+        raise DataError("No method acquires anything, so there are no dynamics to draw.")
     n, n_rows = len(dynamics), min(len(dynamics[0].features), MAX_FEATURES)
-    # Arrows need room, however few the features.
+    # Arrows need room even for few features.
     heights = [1.0, 1.0, 0.25 + (0.16 * n_rows if bottom == "map" else max(0.32 * n_rows, 1.1))]
     width = COLUMN if n == 1 else max(PAGE, 1.75 * n)
     with house_style():
@@ -131,11 +130,13 @@ def dynamics_figure(
         for row in panels[:, 1:]:
             for axes in row:
                 axes.tick_params(labelleft=False, left=False)
-        _label(panels[:, 0], axis)
+        unit = f" ({axis.currency})" if axis.currency else ""
+        panels[0, 0].set_ylabel(f"cost per\nsubject{unit}")
+        panels[1, 0].set_ylabel("last request\n(share)")
         if n > 1:
-            for axes in panels[2]:
-                axes.set_xlabel("")
-            figure.supxlabel(f"{axis.unit} (–: nothing asked)", fontsize=8)
+            figure.supxlabel(f"{axis.unit} (–: no request)", fontsize=8)
+        else:
+            panels[2, 0].set_xlabel(f"{axis.unit} (–: no request)")
         if image is not None:
             figure.colorbar(
                 image, ax=panels[2, -1], label="share", ticks=[0, 1], pad=0.02, fraction=0.08
@@ -161,13 +162,13 @@ def _draw_bars(
 
 
 def _draw_map(axes: Axes, entry: Dynamics, shown: list[int]) -> Any:
-    """Shares as shades; returns the picture, for the colour bar."""
+    """Shares as shades of grey; returns the image for the color bar."""
     axes.grid(False)
     return axes.imshow(entry.acquired.T[shown], aspect="auto", cmap="Greys", vmin=0.0, vmax=1.0)
 
 
 def _draw_graph(axes: Axes, entry: Dynamics, shown: list[int]) -> None:
-    """Nodes as large as they are often acquired; arrows to what the same subjects acquire later."""
+    """Nodes sized by share of subjects; arrows to what the same subjects acquire later."""
     from matplotlib.patches import FancyArrowPatch
 
     row = {m: i for i, m in enumerate(shown)}
@@ -195,14 +196,14 @@ def _draw_graph(axes: Axes, entry: Dynamics, shown: list[int]) -> None:
 
 
 def _bend(n_slots: int, within_row: bool) -> float:
-    """Arrows within a row go round the nodes, the next one among them, and beside each other."""
+    """Curvature of an arrow; within a row it goes around the nodes between its ends."""
     if not within_row:
         return 0.12
     return -0.6 if n_slots == 1 else -0.35
 
 
 def _arrows(pairs: Sequence[Together]) -> list[Together]:
-    """From every node the pairs most often acquired; of equals, the nearest in time."""
+    """From every node the most frequent pairs; ties go to the nearest in time."""
     often = [p for p in pairs if p[4] >= MIN_PAIR_SHARE]
     kept: dict[tuple[int, int], list[Together]] = {}
     for pair in sorted(often, key=lambda p: (-round(p[4], 2), p[2] - p[0])):
@@ -218,19 +219,8 @@ def _label_slots(axes: Axes, entry: Dynamics, axis: TimeAxis, shown: list[int]) 
     axes.set_xlim(-1.6, len(slots) - 0.4)
 
 
-def _label(first: NDArray[Any], axis: TimeAxis) -> None:
-    unit = f" ({axis.currency})" if axis.currency else ""
-    texts: list[tuple[Axes, str]] = [
-        (first[0], f"cost per\nsubject{unit}"),
-        (first[1], "last request\n(share)"),
-    ]
-    for axes, text in texts:
-        axes.set_ylabel(text)
-    first[2].set_xlabel(f"{axis.unit} (–: nothing asked)")
-
-
 def _most_acquired(dynamics: Sequence[Dynamics]) -> list[int]:
-    """The features worth a row, in catalog order."""
+    """The features acquired most often, in catalog order."""
     total = np.sum([d.acquired.sum(axis=0) for d in dynamics], axis=0)
     best = np.argsort(-total, kind="stable")[:MAX_FEATURES]
     return sorted(int(m) for m in best)

@@ -1,4 +1,4 @@
-"""Cost against quality of several methods, with the optimum and the paper's rows where known."""
+"""Quality against cost of several methods, with the optimum and the paper's rows if known."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 _OPTIMUM = "optimum (exact)"
 #: Shares of the optimum below this are left out of their panel.
 LEAST_SHARE = 0.85
-#: With more curves than this only NOCTA's have bands: others could not be told apart any more.
+#: With more curves than this, only NOCTA's have bands, to keep curves distinguishable.
 MAX_BANDS = 4
 METRIC_LABELS = {
     "accuracy": "accuracy",
@@ -48,15 +48,15 @@ class Panel:
     """The trade-off on one data set, ready to be drawn.
 
     Args:
-        results: Rows as in results.csv; `method`, `seed`, `cost` and the metric are used. Each
-            method is averaged over seeds (see `mean_curve`) and drawn with a band of one standard
-            error (see `with_bands`). With a single seed the band is what the columns `low` and
-            `high` say, where they are given. Without any, only what is published is drawn.
-        metric: What to draw over cost.
-        optimum: `(k, 2)` cost and quality of the exact optimum, where it is known.
-        paper: Published rows with columns `method`, `cost` and the metric: hollow markers.
-        title: Above the axes.
-        currency: Unit of the cost, for the axis.
+        results: Rows with columns `method`, `seed`, `cost` and the metric. Each method is averaged
+            over seeds (see `mean_curve`), with a band of one standard error (see `with_bands`). For
+            a single seed, the columns `low` and `high` give the band. `None` draws only the
+            published rows.
+        metric: Metric over cost.
+        optimum: `(k, 2)` cost and quality of the exact optimum, if known.
+        paper: Published rows with columns `method`, `cost` and the metric; hollow markers.
+        title: Title above the axes.
+        currency: Unit of cost.
     """
 
     results: pd.DataFrame | None
@@ -68,11 +68,11 @@ class Panel:
 
     @property
     def methods(self) -> list[str]:
-        """Those we have results of."""
+        """The methods with results."""
         return [] if self.results is None else list(dict.fromkeys(self.results["method"]))
 
     def check(self) -> None:
-        """Raise unless what is to be drawn is there."""
+        """Refuse an unknown metric or a missing column."""
         check_metric(self.metric)
         columns = ("method", "seed", "cost", self.metric)
         missing = [c for c in columns if self.results is not None and c not in self.results]
@@ -80,7 +80,7 @@ class Panel:
             raise DataError(f"The results have no column {', '.join(map(repr, missing))}.")
 
     def draw(self, axes: Axes, known: Collection[str]) -> None:
-        """Draw everything but the legend; `known` methods have a line in it."""
+        """Draw everything but the legend, which has an entry for each of the `known` methods."""
         if self.optimum is not None and self.results is not None:
             reach = float(self.results["cost"].max())
             _draw_optimum(axes, np.asarray(self.optimum, dtype=float), reach)
@@ -99,7 +99,7 @@ class Panel:
             axes.set_title(self.title, loc="left")
 
     def draw_shares(self, axes: Axes, known: Collection[str]) -> None:
-        """Draw quality as a share of the optimum at the same cost, where curves lie too close."""
+        """Draw quality as a share of the optimum at the same cost."""
         best = np.asarray(self.optimum, dtype=float)
         ours, paper = (
             None if table is None else _as_shares(table, self.metric, best)
@@ -116,30 +116,10 @@ def _as_shares(table: pd.DataFrame, metric: str, best: NDArray[np.float64]) -> p
     return table.assign(**{metric: table[metric] / np.interp(table["cost"], cost, quality)})
 
 
-def frontier_figure(
-    results: pd.DataFrame,
-    metric: str = "accuracy",
-    *,
-    optimum: ArrayLike | None = None,
-    paper: pd.DataFrame | None = None,
-    title: str | None = None,
-    currency: str = "",
-    size: tuple[float, float] = (PAGE, 3.4),
-) -> Figure:
-    """Draw the trade-off of every method in a table of results.
-
-    Args:
-        results: See `Panel`, as for the others.
-        metric: What to draw over cost.
-        optimum: `(k, 2)` cost and quality of the exact optimum.
-        paper: Published rows.
-        title: Above the axes.
-        currency: Unit of the cost.
-        size: In inches.
-    """
+def frontier_figure(panel: Panel, size: tuple[float, float] = (PAGE, 3.4)) -> Figure:
+    """Draw one data set with its legend; `size` is in inches."""
     from matplotlib.figure import Figure
 
-    panel = Panel(results, metric, optimum, paper, title, currency)
     panel.check()
     with house_style():
         figure = Figure(figsize=size, layout="constrained")
@@ -152,15 +132,14 @@ def frontier_figure(
 
 
 def frontier_panels(panels: Sequence[Panel]) -> Figure:
-    """Draw the trade-off on several data sets, two beside each other, with one legend.
+    """Draw the trade-off on several data sets, two per row, with one legend.
 
-    Args:
-        panels: One per data set, row by row; where the optimum is known, shares of it follow.
+    A panel with shares of the optimum follows each data set whose optimum is known.
     """
     from matplotlib.figure import Figure
 
     if not panels:
-        raise DataError("There is no data set to draw.")
+        raise DataError("No data set to draw; name at least one.")
     for panel in panels:
         panel.check()
     known = {name for panel in panels for name in panel.methods}
@@ -189,7 +168,7 @@ def frontier_panels(panels: Sequence[Panel]) -> Figure:
 
 
 def _place_in_legend(label: str) -> int:
-    """The optimum, our curves in their fixed order, then what is published."""
+    """The optimum first, then our curves in their fixed order, then published points."""
     known = [style.label for style in METHOD_STYLES.values()]
     if label == _OPTIMUM:
         return -1
@@ -222,7 +201,7 @@ def _draw_method(
         "color": style.color,
         "marker": style.marker,
         "linestyle": style.line,
-        # Points nearer to each other than this share of the figure would hide each other.
+        # Skip markers nearer to each other than this share of the figure.
         "markevery": 0.03 if len(curve.costs) > 2 else None,
         "markeredgewidth": 1.0 if style.marker in "x+12" else 0.4,
         "zorder": 3,
@@ -243,7 +222,7 @@ def _draw_method(
 
 
 def _draw_cross(axes: Axes, curve: Curve, color: str) -> None:
-    """The errors of a single point, which has no band."""
+    """Error bars of a single point, which has no band."""
     axes.errorbar(
         curve.costs,
         curve.qualities,
@@ -257,7 +236,7 @@ def _draw_cross(axes: Axes, curve: Curve, color: str) -> None:
 
 
 def _draw_optimum(axes: Axes, points: NDArray[np.float64], reach: float) -> None:
-    """The curve, flat after its last point, and above it what no policy can do."""
+    """The curve, flat after its last point, with the area no policy can reach above it."""
     cost, quality = points[np.argsort(points[:, 0])].T
     if reach > cost[-1]:
         cost, quality = np.append(cost, reach), np.append(quality, quality[-1])
@@ -276,9 +255,9 @@ def _draw_optimum(axes: Axes, points: NDArray[np.float64], reach: float) -> None
 
 
 def _draw_paper(axes: Axes, paper: pd.DataFrame, metric: str, known: Collection[str]) -> None:
-    """Hollow markers in the colour of the method.
+    """Hollow markers in the color of the method.
 
-    The legend explains them once for the methods it knows, and by name for the others.
+    The legend explains them once for the `known` methods, and by name for other methods.
     """
     for i, (name, rows) in enumerate(paper.groupby("method", sort=False)):
         style = method_style(str(name), i)

@@ -1,8 +1,9 @@
-"""Quality at each time point, and whether stated probabilities come true."""
+"""Quality at each time point, and calibration."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -10,12 +11,21 @@ from numpy.typing import NDArray
 
 from nocta.report.plots.dynamics import TimeAxis
 from nocta.report.plots.frontier import METRIC_LABELS
-from nocta.report.plots.style import COLUMN, GREY, house_style, legend_order, method_style
+from nocta.report.plots.style import (
+    COLUMN,
+    GREY,
+    MethodStyle,
+    house_style,
+    legend_order,
+    method_style,
+)
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-Series = Mapping[str, tuple[NDArray[np.float64], NDArray[np.float64]]]
+Values = NDArray[Any]
+Series = Mapping[str, tuple[Values, Values]]
 
 
 def quality_over_time_figure(
@@ -24,30 +34,22 @@ def quality_over_time_figure(
     """A metric at every slot, one line per method with one standard error.
 
     Args:
-        qualities: By method, `(L,)` means and `(L,)` standard errors (NaN where not known).
-        axis: How to write slots.
+        qualities: By method, `(L,)` means and `(L,)` standard errors (NaN if not known).
+        axis: Labels of slots.
         metric: Its name.
         size: In inches.
     """
-    from matplotlib.figure import Figure
-
-    with house_style():
-        figure = Figure(figsize=size, layout="constrained")
-        axes = figure.subplots()
+    with _lines(size) as (figure, axes):
         slots = np.arange(len(axis.times))
         for i, name in enumerate(legend_order(list(qualities))):
             mean, error = qualities[name]
-            style = method_style(name, i)
-            axes.plot(slots, mean, **_look(style), label=style.label)
-            spread = np.nan_to_num(error)
-            axes.fill_between(
-                slots, mean - spread, mean + spread, color=style.color, alpha=0.15, linewidth=0
-            )
+            color = _plot(axes, method_style(name, i), slots, mean)
+            low, high = mean - np.nan_to_num(error), mean + np.nan_to_num(error)
+            axes.fill_between(slots, low, high, color=color, alpha=0.15, linewidth=0)
         step = -(-len(slots) // 12)
         axes.set_xticks(slots[::step], axis.labels[::step])
         axes.set_xlabel(axis.unit)
         axes.set_ylabel(METRIC_LABELS[metric])
-        figure.legend(loc="outside lower center", ncols=2)
     return figure
 
 
@@ -58,33 +60,33 @@ def calibration_figure(
 
     Args:
         curves: By method, `(b,)` stated and `(b,)` observed frequencies.
-        binary: Whether the probability is that of the positive class, or the confidence in the
-            predicted one.
+        binary: Whether the probability is that of the positive class; otherwise it is the
+            confidence in the predicted class.
         size: In inches.
     """
+    with _lines(size) as (figure, axes):
+        axes.plot([0, 1], [0, 1], color=GREY, linewidth=0.8, linestyle=":")
+        for i, name in enumerate(legend_order(list(curves))):
+            _plot(axes, method_style(name, i), *curves[name])
+        axes.set(xlim=(0, 1), ylim=(0, 1), aspect="equal")
+        axes.set_xlabel("stated probability" if binary else "confidence in the predicted class")
+        axes.set_ylabel("observed frequency" if binary else "accuracy")
+    return figure
+
+
+@contextmanager
+def _lines(size: tuple[float, float]) -> Iterator[tuple[Figure, Axes]]:
+    """A figure with one panel, and the legend below it when done."""
     from matplotlib.figure import Figure
 
     with house_style():
         figure = Figure(figsize=size, layout="constrained")
-        axes = figure.subplots()
-        axes.plot([0, 1], [0, 1], color=GREY, linewidth=0.8, linestyle=":")
-        for i, name in enumerate(legend_order(list(curves))):
-            stated, observed = curves[name]
-            style = method_style(name, i)
-            axes.plot(stated, observed, **_look(style), label=style.label)
-        axes.set_xlim(0, 1)
-        axes.set_ylim(0, 1)
-        axes.set_aspect("equal")
-        axes.set_xlabel("stated probability" if binary else "confidence in the predicted class")
-        axes.set_ylabel("observed frequency" if binary else "accuracy")
+        yield figure, figure.subplots()
         figure.legend(loc="outside lower center", ncols=2)
-    return figure
 
 
-def _look(style: Any) -> dict[str, Any]:
-    return {
-        "color": style.color,
-        "marker": style.marker,
-        "linestyle": ":" if style.line == "none" else style.line,
-        "markersize": 3.5,
-    }
+def _plot(axes: Axes, style: MethodStyle, x: Values, y: Values) -> str:
+    line = ":" if style.line == "none" else style.line
+    look: dict[str, Any] = {"color": style.color, "marker": style.marker, "linestyle": line}
+    axes.plot(x, y, **look, markersize=3.5, label=style.label)
+    return style.color

@@ -1,7 +1,7 @@
-"""One look for every figure: fonts, axes, and a fixed colour, marker and line per method.
+"""One style for every figure: fonts, axes, and a fixed color, marker and line per method.
 
-Colours are those of Okabe and Ito, which colour-blind readers can tell apart; marker and line
-style alone tell methods apart in grey.
+The colors are those of Okabe and Ito, which color-blind readers can distinguish. Marker and line
+style distinguish methods without color.
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ _RC: dict[Any, Any] = {
 
 
 def method_style(name: str, position: int = 0) -> MethodStyle:
-    """The style of a method; one that is not known gets a spare one by its position.
+    """The style of a method; an unknown method gets a spare style by its position.
 
     Example:
         >>> method_style("nocta-contrastive n_neighbors=10").label
@@ -99,14 +99,14 @@ def method_style(name: str, position: int = 0) -> MethodStyle:
 
 
 def legend_order(names: list[str]) -> list[str]:
-    """Known methods in their fixed order, then the others as they come."""
+    """Known methods in their fixed order, then the others in the given order."""
     known = [name for name in METHOD_STYLES if name in names]
     return known + [name for name in names if name not in METHOD_STYLES]
 
 
 @contextmanager
 def house_style() -> Iterator[None]:
-    """Draw inside this, and nothing outside is changed."""
+    """Use the style inside this context only."""
     import matplotlib as mpl
 
     with mpl.rc_context(_RC):
@@ -114,10 +114,10 @@ def house_style() -> Iterator[None]:
 
 
 def save_figure(figure: Any, path: str | Path, dpi: int = 200) -> Path:
-    """Write a figure; the ending decides the format (.png, .svg, .pdf)."""
+    """Write a figure in the format of its suffix (.png, .svg, .pdf)."""
     path = Path(path)
     path.parent.mkdir(parents=True, exist_ok=True)
-    # No date inside, so that the same data give the same file.
+    # No date, so the same data give the same file.
     metadata = {".svg": {"Date": None}, ".pdf": {"CreationDate": None}}.get(path.suffix, {})
     with house_style():
         figure.savefig(path, dpi=dpi, bbox_inches="tight", metadata=metadata)
