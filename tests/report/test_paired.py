@@ -50,5 +50,5 @@ def test_splits_of_one_cohort_are_tested_with_the_correction(comparison: Compari
 
 
 def test_one_seed_has_no_test(comparison: Comparison) -> None:
-    one = [record for record in comparison.records if record["job"]["seed"] == 0]
+    one = [record for record in comparison.records if record.job.seed == 0]
     assert paired_tests(ReportView(replace(comparison, records=one))) is None

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import json
 import re
-from copy import deepcopy
 from dataclasses import replace
 from html.parser import HTMLParser
 
@@ -14,6 +12,7 @@ from nocta.report.build import _absent, headline, render
 from nocta.report.tables import settings_table
 from nocta.report.view import ReportView
 from nocta.runs.compare import Comparison
+from nocta.runs.record import JobRecord
 
 
 class Page(HTMLParser):
@@ -113,10 +112,11 @@ def test_the_command_repeats_the_comparison(text: str, comparison: Comparison) -
 
 
 def test_options_of_methods_are_told_and_repeated(comparison: Comparison) -> None:
-    records = deepcopy(comparison.records)
-    for record in records:
-        if record["job"]["method"] == "static":
-            record["job"]["options"] = {"n": [1, 2], "kind": "wide"}
+    options = {"n": [1, 2], "kind": "wide"}
+    records = [
+        replace(r, job=replace(r.job, options=options)) if r.job.method == "static" else r
+        for r in comparison.records
+    ]
     shown = dict(settings_table(ReportView(replace(comparison, records=records))))
     assert shown["options"] == "static subset: n = [1, 2], kind = wide"
     assert "-o 'static.n=[1, 2]' -o static.kind=wide" in shown["command"]
@@ -132,15 +132,18 @@ def test_failures_are_listed_and_escaped(text: str) -> None:
     assert "difa, seed 1: RuntimeError: a &lt; b &amp; c" in text
 
 
+def relabel(record: JobRecord, label: str) -> JobRecord:
+    rows = [replace(row, method=label) for row in record.rows]
+    return replace(record, job=replace(record.job, label=label), rows=rows)
+
+
 def test_names_cannot_inject_markup(comparison: Comparison) -> None:
-    records = deepcopy(comparison.records)
     evil = "<script>alert(1)</script>"
-    for record in records:
-        if record["job"]["label"] == "random":
-            record["job"]["label"] = evil
-            for row in record["rows"]:
-                row["method"] = evil
-        record["cohort"]["classes"] = ['"><img src=x onerror=alert(1)>']
+    records = []
+    for record in comparison.records:
+        named = relabel(record, evil) if record.job.label == "random" else record
+        classes = ['"><img src=x onerror=alert(1)>']
+        records.append(replace(named, cohort=replace(record.cohort, classes=classes)))
     text = render(Comparison(comparison.directory, comparison.setup, records, []))
     assert "<script" not in text
     assert "<img src=x" not in text
@@ -152,7 +155,7 @@ def test_the_same_comparison_gives_the_same_report(text: str, comparison: Compar
 
 
 def test_a_single_seed_is_called_one(comparison: Comparison) -> None:
-    one = [record for record in comparison.records if record["job"]["seed"] == 0]
+    one = [record for record in comparison.records if record.job.seed == 0]
     words = " ".join(Page(render(replace(comparison, records=one))).words)
     assert "One seed only" in words
     assert "95 % intervals when test subjects are drawn anew" in words
@@ -165,10 +168,10 @@ def test_the_paper_rule_of_availability_is_pointed_out(comparison: Comparison) -
 
 
 def test_results_seen_within_a_visit_are_pointed_out(comparison: Comparison) -> None:
-    records = deepcopy(comparison.records)
-    for record in records:
-        if record["job"]["label"] == "random":
-            record["job"]["method"] = "dime"
+    records = [
+        replace(r, job=replace(r.job, method="dime")) if r.job.label == "random" else r
+        for r in comparison.records
+    ]
     setup = replace(comparison.setup, results="at-once")
     text = render(replace(comparison, records=records, setup=setup))
     assert "random saw each result before asking for the next" in text
@@ -179,7 +182,7 @@ def test_results_seen_within_a_visit_are_pointed_out(comparison: Comparison) -> 
 
 
 def test_methods_without_common_costs_still_give_a_report(comparison: Comparison) -> None:
-    only = [record for record in comparison.records if record["job"]["label"] == "nothing"]
+    only = [record for record in comparison.records if record.job.label == "nothing"]
     text = render(replace(comparison, records=only))
     assert "no range of costs in common" in text
 
@@ -191,10 +194,10 @@ def test_the_headline_says_who_could_not_be_ranked(comparison: Comparison) -> No
 
 def test_what_is_acquired_together_is_drawn(comparison: Comparison, text: str) -> None:
     assert "an arrow leads to what the same subjects acquire later" in text
-    old = json.loads(json.dumps(comparison.records))
-    for record in old:
-        for detail in record["details"]:
-            detail["together"] = []
+    old = [
+        replace(record, details=[replace(entry, together=[]) for entry in record.details])
+        for record in comparison.records
+    ]
     text = render(replace(comparison, records=old))
     assert "an arrow leads" not in text
     assert "from white (nobody) to black (everybody)" in text
@@ -204,12 +207,10 @@ def test_tables_too_wide_for_paper_are_set_small(comparison: Comparison, text: s
     assert "table.wide" in text
     assert '<table class="wide' not in text
     records = [
-        {**record, "job": {**record["job"], "label": f"{record['job']['label']} {i}"}, "rows": [
-            {**row, "method": f"{row['method']} {i}"} for row in record["rows"]
-        ]}
+        relabel(record, f"{record.job.label} {i}")
         for record in comparison.records
         for i in range(3)
-    ]  # fmt: skip
+    ]
     assert '<table class="wide' in render(replace(comparison, records=records))
 
 

@@ -12,6 +12,7 @@ from nocta.report.tables import points_table
 from nocta.report.text import failure_lines, summary_table
 from nocta.report.view import ReportView, _merge_bins
 from nocta.runs.compare import Comparison
+from nocta.runs.record import CalibrationCurve
 
 
 @pytest.fixture
@@ -25,7 +26,7 @@ def test_methods_without_a_point_near_the_reference_are_named(view: ReportView) 
         if method in ("nothing", "everything"):
             assert method not in named
             continue
-        cost = sum(entry["cost"] for entry in entries) / len(entries)
+        cost = sum(entry.cost for entry in entries) / len(entries)
         assert (method in named) == (abs(cost / view.reference_cost - 1) > 0.25)
 
 
@@ -37,9 +38,9 @@ def test_the_reference_cost_is_within_reach(view: ReportView) -> None:
 
 def test_the_nearest_operating_point_is_chosen(view: ReportView) -> None:
     for record in view.comparison.records:
-        chosen = view.chosen[record["job"]["label"]]
-        gaps = [abs(d["cost"] - view.reference_cost) for d in record["details"]]
-        assert min(gaps) in [abs(d["cost"] - view.reference_cost) for d in chosen]
+        chosen = view.chosen[record.job.label]
+        gaps = [abs(d.cost - view.reference_cost) for d in record.details]
+        assert min(gaps) in [abs(d.cost - view.reference_cost) for d in chosen]
 
 
 def test_dynamics_account_for_every_subject_and_every_cost(view: ReportView) -> None:
@@ -47,7 +48,7 @@ def test_dynamics_account_for_every_subject_and_every_cost(view: ReportView) -> 
     assert [d.method for d in dynamics] == ["static", "random"]
     for entry in dynamics:
         assert entry.stop_share.sum() == pytest.approx(1.0)
-        spent = np.mean([d["cost"] for d in view.chosen[entry.method]])
+        spent = np.mean([d.cost for d in view.chosen[entry.method]])
         assert entry.cost == pytest.approx(spent)
 
 
@@ -56,12 +57,12 @@ def test_the_ledger_lists_what_was_paid_for(view: ReportView) -> None:
     assert methods == ["static", "random"]
     assert {item for item, _ in rows} == {"digit", "counter"}
     total = sum(spent[0] for _, spent in rows)
-    assert total == pytest.approx(np.mean([d["cost"] for d in view.chosen["static"]]))
+    assert total == pytest.approx(np.mean([d.cost for d in view.chosen["static"]]))
 
 
 def test_reliability_curves_are_pooled_by_their_counts() -> None:
-    one = {"stated": [0.25], "observed": [0.0], "counts": [1]}
-    other = {"stated": [0.21, 0.95], "observed": [1.0, 1.0], "counts": [3, 2]}
+    one = CalibrationCurve([0.25], [0.0], [1])
+    other = CalibrationCurve([0.21, 0.95], [1.0, 1.0], [3, 2])
     stated, observed = _merge_bins([one, other])
     assert stated.tolist() == pytest.approx([0.22, 0.95])
     assert observed.tolist() == pytest.approx([0.75, 1.0])

@@ -45,8 +45,8 @@ def real(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RealCluster]:
 
 def rows_of(store: JobStore) -> list[dict[str, object]]:
     """What was measured, without how long it took."""
-    rows = [row for record in store.records() for row in record["rows"]]
-    return [{name: value for name, value in row.items() if name not in TIMES} for row in rows]
+    rows = [row for record in store.records() for row in record.rows]
+    return [{name: value for name, value in vars(row).items() if name not in TIMES} for row in rows]
 
 
 def contents(folder: Path) -> dict[str, bytes]:
@@ -117,7 +117,7 @@ def test_a_finished_job_is_not_run_twice(
     before = finished.stat().st_mtime_ns
     more = make_jobs(["nothing", "everything"], [0])
     found = compare(exact, more, tmp_path, **options)
-    assert [record["job"]["label"] for record in found.records] == ["nothing", "everything"]
+    assert [record.job.label for record in found.records] == ["nothing", "everything"]
     assert finished.stat().st_mtime_ns == before
     # With nothing left, nobody is asked.
     monkeypatch.setattr(cluster, "connect", None)

@@ -16,68 +16,69 @@ from nocta.runs.details import ledger
 from nocta.runs.job import FittedPredictor, Job, build_method, run_job
 from nocta.runs.operating_points import operating_points
 from nocta.runs.optimum import finite_task
+from nocta.runs.record import JobRecord
 from nocta.runs.results import COLUMNS, TIMES
 from nocta.runs.setup import Setup
 from nocta.testing import RunningMeanPredictor, tiny_cohort
 
 
-def run(setup: Setup, job: Job) -> dict[str, Any]:
+def run(setup: Setup, job: Job) -> JobRecord:
     exact = FittedPredictor(BayesPredictor(finite_task("synthetic")), 1.5)
     return run_job(setup, job, exact if job.shares_predictor else None)
 
 
-def without_times(record: dict[str, Any]) -> list[dict[str, Any]]:
-    return [{k: v for k, v in row.items() if k not in TIMES} for row in record["rows"]]
+def without_times(record: JobRecord) -> list[dict[str, Any]]:
+    return [{k: v for k, v in vars(row).items() if k not in TIMES} for row in record.rows]
 
 
 def test_a_job_gives_one_row_per_operating_point(small_setup: Setup) -> None:
     record = run(small_setup, Job("random", 3))
-    assert [tuple(row) for row in record["rows"]] == [COLUMNS] * 3
-    assert len(record["details"]) == 3
-    costs = [row["cost"] for row in record["rows"]]
+    assert [tuple(vars(row)) for row in record.rows] == [COLUMNS] * 3
+    assert len(record.details) == 3
+    costs = [row.cost for row in record.rows]
     assert costs == sorted(costs)
-    row = record["rows"][0]
-    assert (row["dataset"], row["method"], row["seed"], row["split"]) == (
+    row = record.rows[0]
+    assert (row.dataset, row.method, row.seed, row.split) == (
         "synthetic",
         "random",
         3,
         "test",
     )
-    assert list(json.loads(row["setting"])) == ["probability"]
-    assert (row["n_subjects"], row["n_labels"]) == (9, 90)
+    assert list(json.loads(row.setting)) == ["probability"]
+    assert (row.n_subjects, row.n_labels) == (9, 90)
 
 
 def test_the_same_job_gives_the_same_numbers(small_setup: Setup) -> None:
     first, second = (run(small_setup, Job("static", 1)) for _ in range(2))
     assert without_times(first) == without_times(second)
-    assert first["details"] == second["details"]
+    assert first.details == second.details
 
 
 def test_another_seed_gives_other_numbers(small_setup: Setup) -> None:
     first, second = (run(small_setup, Job("random", seed)) for seed in (0, 1))
-    assert [r["cost"] for r in first["rows"]] != [r["cost"] for r in second["rows"]]
+    assert [r.cost for r in first.rows] != [r.cost for r in second.rows]
 
 
 def test_fitting_the_shared_predictor_counts_as_fitting(small_setup: Setup) -> None:
-    assert run(small_setup, Job("nothing", 0))["rows"][0]["fit_seconds"] >= 1.5
-    assert run(small_setup, Job("fake-honest", 0))["rows"][0]["fit_seconds"] < 1.5
+    assert run(small_setup, Job("nothing", 0)).rows[0].fit_seconds >= 1.5
+    assert run(small_setup, Job("fake-honest", 0)).rows[0].fit_seconds < 1.5
 
 
 def test_the_audit_is_kept_with_the_job(small_setup: Setup) -> None:
-    found = run(small_setup, Job("everything", 0))["audit"]
-    assert found["n_subjects"] == 6
-    assert found["n_decisions"] > 0
-    assert run(replace(small_setup, audit_subjects=0), Job("everything", 0))["audit"] is None
+    found = run(small_setup, Job("everything", 0)).audit
+    assert found.n_subjects == 6
+    assert found.n_decisions > 0
+    assert run(replace(small_setup, audit_subjects=0), Job("everything", 0)).audit is None
 
 
 def test_every_operating_point_is_audited(small_setup: Setup) -> None:
     found = run(replace(small_setup, audit_subjects=20), Job("random", 0))
-    points = found["audit"]["points"]
-    assert [json.dumps(p["setting"]) for p in points] == [r["setting"] for r in found["rows"]]
-    assert [p["n_subjects"] for p in points] == [8, 8, 8]
-    assert found["audit"]["n_points"] == 3
-    assert found["audit"]["n_subjects"] == 24
-    assert found["audit"]["n_decisions"] == sum(p["n_decisions"] for p in points)
+    points = found.audit.points
+    assert [json.dumps(p.setting) for p in points] == [r.setting for r in found.rows]
+    assert [p.n_subjects for p in points] == [8, 8, 8]
+    assert found.audit.n_points == 3
+    assert found.audit.n_subjects == 24
+    assert found.audit.n_decisions == sum(p.n_decisions for p in points)
 
 
 def test_a_leak_at_the_last_operating_point_is_found(small_setup: Setup) -> None:
@@ -108,7 +109,7 @@ def test_the_rule_of_results_reaches_method_roll_out_and_audit(small_setup: Setu
     method = build_method(setup, Job("fake-honest", 0))
     assert method.results == "at-once"
     record = run_job(setup, Job("fake-honest", 0))
-    assert record["audit"]["results"] == "at-once"
+    assert record.audit["results"] == "at-once"
 
 
 def test_an_unknown_option_is_refused_with_a_hint(small_setup: Setup) -> None:
@@ -119,25 +120,25 @@ def test_an_unknown_option_is_refused_with_a_hint(small_setup: Setup) -> None:
 def test_a_label_replaces_the_name(small_setup: Setup) -> None:
     job = Job("fake-honest", 2, {"n_visits": 1}, label="honest, K = 1/2")
     assert job.name == "honest_K_=_1_2-seed2"
-    assert run(small_setup, job)["rows"][0]["method"] == "honest, K = 1/2"
+    assert run(small_setup, job).rows[0].method == "honest, K = 1/2"
 
 
 def test_given_cost_weights_replace_those_of_the_method(small_setup: Setup) -> None:
     setup = replace(small_setup, cost_weights=(1.0, 0.25))
-    rows = run(setup, Job("fake-weighted", 0))["rows"]
-    assert [row["cost_weight"] for row in rows] == [1.0, 0.25]
-    assert [row["cost"] for row in rows] == [2.0, 8.0]
-    assert json.loads(rows[0]["setting"]) == {"cost_weight": 1.0}
+    rows = run(setup, Job("fake-weighted", 0)).rows
+    assert [row.cost_weight for row in rows] == [1.0, 0.25]
+    assert [row.cost for row in rows] == [2.0, 8.0]
+    assert json.loads(rows[0].setting) == {"cost_weight": 1.0}
 
 
 def test_methods_without_a_cost_weight_keep_their_grid(small_setup: Setup) -> None:
-    rows = run(replace(small_setup, cost_weights=(1.0,)), Job("fake-honest", 0))["rows"]
-    assert [row["cost_weight"] for row in rows] == [None, None]
+    rows = run(replace(small_setup, cost_weights=(1.0,)), Job("fake-honest", 0)).rows
+    assert [row.cost_weight for row in rows] == [None, None]
 
 
 def test_budgets_are_never_exceeded(small_setup: Setup) -> None:
-    rows = run(replace(small_setup, budgets=(3.0, 1.0)), Job("everything", 0))["rows"]
-    assert [(row["budget"], row["cost"]) for row in rows] == [(1.0, 1.0), (3.0, 3.0)]
+    rows = run(replace(small_setup, budgets=(3.0, 1.0)), Job("everything", 0)).rows
+    assert [(row.budget, row.cost) for row in rows] == [(1.0, 1.0), (3.0, 3.0)]
 
 
 def test_under_a_budget_the_knob_is_chosen_on_validation(small_setup: Setup) -> None:

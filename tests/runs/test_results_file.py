@@ -13,6 +13,7 @@ from nocta.core.errors import DataError, DataFileMissing
 from nocta.runs.files import write_atomically
 from nocta.runs.results import (
     COLUMNS,
+    Row,
     make_row,
     plain,
     read_results,
@@ -21,7 +22,7 @@ from nocta.runs.results import (
 )
 
 
-def a_row(**changes: Any) -> dict[str, Any]:
+def a_row(**changes: Any) -> Row:
     keys = {
         "dataset": "d",
         "method": "m",

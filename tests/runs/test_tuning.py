@@ -23,6 +23,7 @@ from nocta.runs.compare import compare, make_jobs
 from nocta.runs.job import Job, run_job
 from nocta.runs.method_options import make_method, option_defaults
 from nocta.runs.option_search import OptionSearch
+from nocta.runs.record import TuningRecord
 from nocta.runs.setup import DataSource, Setup
 from nocta.runs.store import JobStore
 from nocta.runs.sweep import Task
@@ -189,29 +190,27 @@ def test_all_curves_start_at_the_frequencies_of_the_classes() -> None:
 
 def test_the_record_holds_every_trial_and_the_choice(tuned_setup: Setup) -> None:
     record = run_job(tuned_setup, Job("fake-tunable", 0))
-    tuning = record["tuning"]
-    assert len(tuning["trials"]) == tuning["n_trials"] == 4
-    scores = [trial["score"] for trial in tuning["trials"]]
-    assert scores[tuning["best"]] == max(scores) >= scores[0]
-    assert tuning["chosen"] == tuning["trials"][tuning["best"]]["options"]
-    chosen = {"n_visits": 2, **tuning["chosen"]}["n_visits"]
-    assert len(record["rows"]) == chosen  # the method has an operating point per visit
-    assert record["job"]["options"] == {}
-    json.dumps(tuning, allow_nan=False)
+    tuning = record.tuning
+    assert len(tuning.trials) == tuning.n_trials == 4
+    scores = [trial.score for trial in tuning.trials]
+    assert scores[tuning.best] == max(scores) >= scores[0]
+    assert tuning.chosen == tuning.trials[tuning.best].options
+    chosen = {"n_visits": 2, **tuning.chosen}["n_visits"]
+    assert len(record.rows) == chosen  # the method has an operating point per visit
+    assert record.job.options == {}
+    json.dumps(record.to_dict(), allow_nan=False)
 
 
 def test_the_chosen_options_give_the_rows(tuned_setup: Setup) -> None:
     tuned = run_job(tuned_setup, Job("fake-tunable", 1))
-    by_hand = run_job(
-        replace(tuned_setup, n_trials=0), Job("fake-tunable", 1, tuned["tuning"]["chosen"])
-    )
-    assert by_hand["tuning"] is None
-    assert by_hand["details"] == tuned["details"]
+    by_hand = run_job(replace(tuned_setup, n_trials=0), Job("fake-tunable", 1, tuned.tuning.chosen))
+    assert by_hand.tuning is None
+    assert by_hand.details == tuned.details
 
 
 def test_methods_without_options_say_so(tuned_setup: Setup) -> None:
-    tuning = run_job(tuned_setup, Job("fake-honest", 0))["tuning"]
-    assert (tuning["tuned"], tuning["trials"], tuning["chosen"]) == ([], [], {})
+    tuning = run_job(tuned_setup, Job("fake-honest", 0)).tuning
+    assert (tuning.tuned, tuning.trials, tuning.chosen) == ([], [], {})
 
 
 def test_tuning_never_sees_test_subjects(
@@ -228,13 +227,13 @@ def test_tuning_never_sees_test_subjects(
 
     monkeypatch.setattr(DataSource, "split", other_test)
     after = run_job(tuned_setup, job)
-    assert [d["accuracy"] for d in after["details"]] != [d["accuracy"] for d in before["details"]]
-    assert _without_seconds(after["tuning"]) == _without_seconds(before["tuning"])
+    assert [d.accuracy for d in after.details] != [d.accuracy for d in before.details]
+    assert _without_seconds(after.tuning) == _without_seconds(before.tuning)
 
 
-def _without_seconds(tuning: dict[str, Any]) -> dict[str, Any]:
-    trials = [{k: v for k, v in t.items() if k != "seconds"} for t in tuning["trials"]]
-    return {**{k: v for k, v in tuning.items() if k != "seconds"}, "trials": trials}
+def _without_seconds(tuning: TuningRecord | None) -> TuningRecord:
+    assert tuning is not None
+    return replace(tuning, seconds=0.0, trials=[replace(t, seconds=0.0) for t in tuning.trials])
 
 
 def test_a_killed_job_goes_on_with_its_trials(
@@ -281,7 +280,7 @@ def test_the_report_shows_choices_and_scores(
     jobs = make_jobs(["fake-tunable", "fake-honest"], [0])
     found = compare(tuned_setup, jobs, tmp_path, n_jobs=1)
     page = render(found)
-    scores = [t["score"] for t in found.records[0]["tuning"]["trials"]]
+    scores = [t.score for t in found.records[0].tuning.trials]
     assert ", ".join(f"{s:.3f}" for s in scores) in page
     assert "nothing to tune" in page
     assert "had 4 trials per seed" in page

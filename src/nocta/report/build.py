@@ -92,7 +92,7 @@ def impatient_methods(view: ReportView) -> str:
     """Who saw one result of a visit before asking for the next, in words; nobody by default."""
     if view.comparison.setup.results != "at-once":
         return ""
-    jobs = {record["job"]["label"]: record["job"]["method"] for record in view.comparison.records}
+    jobs = {record.job.label: record.job.method for record in view.comparison.records}
     found = [name for name in view.methods if method_class(jobs[name]).acts_within_visit]
     return " and ".join(tables.label(name) for name in found)
 

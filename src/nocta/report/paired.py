@@ -81,7 +81,7 @@ def _row(view: ReportView, method: str, other: str) -> list[list[str]]:
     a, b = ([found[seed] for seed in seeds] for found in (first, second))
     gaps = np.asarray(a) - np.asarray(b)
     drawn = comparison.setup.source.is_drawn
-    overlap = 0.0 if drawn else cohort["n_test"] / (cohort["n_train"] + cohort["n_val"])
+    overlap = 0.0 if drawn else cohort.n_test / (cohort.n_train + cohort.n_val)
     p = paired_p_value(gaps[~np.isnan(gaps)].tolist(), overlap)
     found = paired_difference(b, a) if quality in LOWER_IS_BETTER else paired_difference(a, b)
     difference = with_error(found.mean, found.standard_error, sign=True)

@@ -28,7 +28,7 @@ class Cell:
     note: str = ""
 
 
-def number(value: float, digits: int = 3, *, sign: bool = False) -> str:
+def number(value: float | None, digits: int = 3, *, sign: bool = False) -> str:
     """A number for reading; a dash where there is none.
 
     Example:
@@ -164,19 +164,18 @@ def audit_table(view: ReportView) -> dict[str, Any]:
     """What was verified of each job."""
     rows = []
     for record in view.comparison.records:
-        found, job = record["audit"], record["job"]
+        found, job = record.audit, record.job
         said = "not audited"
         if found:
             said = (
-                f"{_points(found)}: {found['n_decisions']} decisions and "
-                f"{found['n_predictions']} predictions of {found['n_subjects']} subjects identical"
+                f"{_points(found.n_points)}: {found.n_decisions} decisions and "
+                f"{found.n_predictions} predictions of {found.n_subjects} subjects identical"
             )
-        rows.append([label(job["label"]), str(job["seed"]), said])
+        rows.append([label(job.label), str(job.seed), said])
     return {"head": ["method", "seed", "verified"], "rows": rows, "grouped": True, "prose": [2]}
 
 
-def _points(audit: dict[str, Any]) -> str:
-    n_points = audit.get("n_points", 1)
+def _points(n_points: int) -> str:
     return "its operating point" if n_points == 1 else f"each of {n_points} operating points"
 
 
@@ -187,15 +186,14 @@ def settings_table(view: ReportView) -> list[tuple[str, str]]:
     drawn = "drawn anew with every seed" if source.is_drawn else "the same for every seed"
     entries = [
         ("data", f"{comparison.dataset}, {drawn}"),
-        ("subjects", f"{cohort['n_train']} train, {cohort['n_val']} validation, "
-                     f"{cohort['n_test']} test"),
-        ("classes", ", ".join(cohort["classes"])),
+        ("subjects", f"{cohort.n_train} train, {cohort.n_val} validation, {cohort.n_test} test"),
+        ("classes", ", ".join(cohort.classes)),
         ("seeds", ", ".join(str(s) for s in comparison.seeds)),
         ("preset", setup.preset),
         ("availability", setup.availability),
         ("results of a visit are shown", setup.results),
         ("predictor of methods that share one", setup.predictor),
-        ("acquiring everything costs", view.price(cohort["cost_of_everything"])),
+        ("acquiring everything costs", view.price(cohort.cost_of_everything)),
         ("operating points", _operating_points(comparison)),
         *([("tuning", f"{setup.n_trials} trials per method and seed")] if setup.n_trials else []),
         *([("options", options)] if (options := _options(comparison)) else []),
@@ -215,7 +213,7 @@ def _operating_points(comparison: Comparison) -> str:
 def _options(comparison: Comparison) -> str:
     """Options of methods that are not the default."""
     found = {
-        record["job"]["label"]: ", ".join(f"{k} = {v}" for k, v in record["job"]["options"].items())
+        record.job.label: ", ".join(f"{k} = {v}" for k, v in record.job.options.items())
         for record in comparison.records
     }
     return "; ".join(f"{label(name)}: {text}" for name, text in found.items() if text)
@@ -238,7 +236,7 @@ def versions_table(view: ReportView) -> list[tuple[str, str]]:
     """Versions, all of them where jobs were run with different ones."""
     found: dict[str, list[str]] = {}
     for record in view.comparison.records:
-        for package, version in record["versions"].items():
+        for package, version in record.versions.items():
             if version not in found.setdefault(package, []):
                 found[package].append(version)
     return [(package, ", ".join(seen)) for package, seen in found.items()]
@@ -273,9 +271,9 @@ def command(comparison: Comparison) -> str:
             parts += [option, value]
     for name, value in source.data_options.items():
         parts += ["--data-option", f"{name}={typed(value)}"]
-    jobs = {record["job"]["label"]: record["job"] for record in comparison.records}
+    jobs = {record.job.label: record.job for record in comparison.records}
     for method, job in jobs.items():
-        for name, value in job["options"].items() if method == job["method"] else ():
+        for name, value in job.options.items() if method == job.method else ():
             parts += ["-o", f"{method}.{name}={typed(value)}"]
     if setup.quick:
         parts.append("--quick")

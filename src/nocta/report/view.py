@@ -7,6 +7,7 @@ methods are compared at about the same expense.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -16,10 +17,11 @@ from numpy.typing import NDArray
 
 from nocta.core.currency import money
 from nocta.core.metrics import N_CALIBRATION_BINS
-from nocta.report.plots.dynamics import Dynamics, TimeAxis, Together
+from nocta.report.plots.dynamics import Dynamics, TimeAxis
 from nocta.report.plots.style import legend_order
 from nocta.report.published import PaperTable, published_for, published_points
 from nocta.runs.compare import Comparison
+from nocta.runs.record import CalibrationCurve, PointDetails, Together
 from nocta.runs.summary import cost_range, mean_and_error, wide_methods
 
 if TYPE_CHECKING:
@@ -45,21 +47,18 @@ class ReportView:
     def __init__(self, comparison: Comparison, reference_cost: float | None = None) -> None:
         self.comparison = comparison
         self._reference_cost = reference_cost
-        self.cohort: dict[str, Any] = comparison.records[0]["cohort"]
-        self.catalog: dict[str, Any] = self.cohort["catalog"]
+        self.cohort = comparison.records[0].cohort
         self.methods = legend_order(comparison.methods)
 
     @property
     def axis(self) -> TimeAxis:
         """How slots and costs are written."""
-        times = tuple(float(t) for t in self.cohort["slot_times"])
-        return TimeAxis(times, self.cohort["time_unit"], self.currency)
+        return TimeAxis(tuple(self.cohort.slot_times), self.cohort.time_unit, self.currency)
 
     @property
     def currency(self) -> str:
         """Unit of costs."""
-        unit: str = self.catalog["currency"]
-        return unit
+        return self.cohort.catalog.currency
 
     def price(self, cost: float) -> str:
         """A cost with its unit."""
@@ -68,7 +67,7 @@ class ReportView:
     @property
     def is_binary(self) -> bool:
         """Whether calibration is about the positive class."""
-        return len(self.cohort["classes"]) == 2
+        return len(self.cohort.classes) == 2
 
     @cached_property
     def reference_cost(self) -> float:
@@ -83,12 +82,12 @@ class ReportView:
         return (shared[0] + shared[1]) / 2
 
     @cached_property
-    def chosen(self) -> dict[str, list[dict[str, Any]]]:
+    def chosen(self) -> dict[str, list[PointDetails]]:
         """By method, one detail entry per seed: the operating point nearest to the reference."""
-        out: dict[str, list[dict[str, Any]]] = {method: [] for method in self.methods}
+        out: dict[str, list[PointDetails]] = {method: [] for method in self.methods}
         for record in self.comparison.records:
-            nearest = min(record["details"], key=lambda d: abs(d["cost"] - self.reference_cost))
-            out[record["job"]["label"]].append(nearest)
+            nearest = min(record.details, key=lambda d: abs(d.cost - self.reference_cost))
+            out[record.job.label].append(nearest)
         return out
 
     def far_from_reference(self) -> dict[str, float]:
@@ -97,7 +96,7 @@ class ReportView:
         `nothing` and `everything` have one point each and are left out.
         """
         costs = {
-            method: float(np.mean([entry["cost"] for entry in entries]))
+            method: float(np.mean([entry.cost for entry in entries]))
             for method, entries in self.chosen.items()
             if entries and method not in ("nothing", "everything")
         }
@@ -107,14 +106,14 @@ class ReportView:
     def over_time(self, metric: str) -> dict[str, Pair]:
         """By method, mean and standard error of a metric at each slot."""
         return {
-            method: _over_seeds(entry["per_time"][metric] for entry in entries)
+            method: _over_seeds(entry.per_time[metric] for entry in entries)
             for method, entries in self.chosen.items()
         }
 
     def calibration(self) -> dict[str, Pair]:
         """By method, the reliability curve of all seeds together."""
         curves = {
-            method: _merge_bins([e["calibration"] for e in entries if e["calibration"]])
+            method: _merge_bins([e.calibration for e in entries if e.calibration])
             for method, entries in self.chosen.items()
         }
         return {method: curve for method, curve in curves.items() if len(curve[0])}
@@ -123,14 +122,14 @@ class ReportView:
         """How each method that acquires anything does so over time."""
         out = []
         for method, entries in self.chosen.items():
-            stops = np.array([_shares(e["stop_histogram"]) for e in entries]).mean(axis=0)
+            stops = np.array([_shares(e.stop_histogram) for e in entries]).mean(axis=0)
             found = Dynamics(
                 method=method,
-                cost_per_time=_mean(e["per_time"]["cost"] for e in entries),
+                cost_per_time=_mean(e.per_time["cost"] for e in entries),
                 stop_share=stops,
-                acquired=_mean(e["acquired"] for e in entries),
-                features=tuple(f["name"] for f in self.catalog["features"]),
-                together=_mean_pairs([e.get("together", []) for e in entries]),
+                acquired=_mean(e.acquired for e in entries),
+                features=self.cohort.catalog.names,
+                together=_mean_pairs([e.together for e in entries]),
             )
             if found.cost > 0:
                 out.append(found)
@@ -140,8 +139,8 @@ class ReportView:
         """What was spent on what: methods, and one row of mean charges per item."""
         spending = {
             method: {
-                item: float(np.mean([e["ledger"][item] for e in entries]))
-                for item in entries[0]["ledger"]
+                item: float(np.mean([e.ledger[item] for e in entries]))
+                for item in entries[0].ledger
             }
             for method, entries in self.chosen.items()
         }
@@ -155,10 +154,9 @@ class ReportView:
     def frontier_rows(self) -> pd.DataFrame:
         """The results with a band per row, for a comparison of a single seed."""
         rows = self.comparison.results.copy()
-        bands = [d["band"] for record in self.comparison.records for d in record["details"]]
-        found = [band or [None, None] for band in bands]
-        rows["low"] = [_number(low) for low, _ in found]
-        rows["high"] = [_number(high) for _, high in found]
+        details = [entry for record in self.comparison.records for entry in record.details]
+        bands = [entry.band or (math.nan, math.nan) for entry in details]
+        rows["low"], rows["high"] = ([band[i] for band in bands] for i in (0, 1))
         return rows
 
     @property
@@ -179,8 +177,8 @@ class ReportView:
         return optimum.points
 
 
-def _over_seeds(rows: Iterable[list[float | None]]) -> Pair:
-    table = np.array([[_number(v) for v in row] for row in rows], dtype=float)
+def _over_seeds(rows: Iterable[list[float]]) -> Pair:
+    table = np.array(list(rows), dtype=float)
     pairs = [mean_and_error(column[~np.isnan(column)]) for column in table.T]
     return np.array([mean for mean, _ in pairs]), np.array([error for _, error in pairs])
 
@@ -189,14 +187,14 @@ def _mean(tables: Iterable[Any]) -> NDArray[np.float64]:
     return np.asarray(np.mean([np.array(t, dtype=float) for t in tables], axis=0))
 
 
-def _mean_pairs(tables: list[list[list[float]]]) -> tuple[Together, ...]:
+def _mean_pairs(tables: list[list[Together]]) -> tuple[Together, ...]:
     """Pairs over all seeds, most often first; one that a seed did not keep counts as none."""
-    total: dict[tuple[int, ...], float] = {}
+    total: dict[tuple[int, int, int, int], float] = {}
     for t, m, later, other, share in (pair for table in tables for pair in table):
-        key = (int(t), int(m), int(later), int(other))
+        key = (t, m, later, other)
         total[key] = total.get(key, 0.0) + share / len(tables)
     found = sorted(total.items(), key=lambda item: (-item[1], item[0]))
-    return tuple((*key, share) for key, share in found)  # type: ignore[misc]
+    return tuple((*key, share) for key, share in found)
 
 
 def _shares(counts: list[int]) -> NDArray[np.float64]:
@@ -204,12 +202,12 @@ def _shares(counts: list[int]) -> NDArray[np.float64]:
     return np.asarray(found / max(found.sum(), 1.0))
 
 
-def _merge_bins(curves: list[dict[str, list[float]]]) -> Pair:
+def _merge_bins(curves: list[CalibrationCurve]) -> Pair:
     """Pool reliability curves bin by bin, each weighted by its pairs; tiny bins are left out."""
     if not curves:
         return np.zeros(0), np.zeros(0)
     stated, observed, counts = (
-        np.concatenate([np.array(c[key], dtype=float) for c in curves])
+        np.concatenate([np.array(getattr(c, key), dtype=float) for c in curves])
         for key in ("stated", "observed", "counts")
     )
     bins = np.minimum((stated * N_CALIBRATION_BINS).astype(int), N_CALIBRATION_BINS - 1)
@@ -220,7 +218,3 @@ def _merge_bins(curves: list[dict[str, list[float]]]) -> Pair:
         for v in (stated, observed)
     ]
     return means[0], means[1]
-
-
-def _number(value: float | None) -> float:
-    return float("nan") if value is None else float(value)

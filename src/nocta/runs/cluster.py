@@ -23,6 +23,7 @@ from nocta.core.errors import ConfigError, MissingExtraError
 from nocta.core.progress import progress_bar
 from nocta.runs.job import FittedPredictor, Job, run_job
 from nocta.runs.pool import use_one_thread
+from nocta.runs.record import JobRecord
 from nocta.runs.setup import DataSource, Setup, data_fingerprint
 from nocta.runs.shared import (
     fit_timed,
@@ -209,7 +210,7 @@ def sweep_on_cluster(
 class Report:
     """What came of a job: its record, or why there is none."""
 
-    record: dict[str, Any] | None
+    record: JobRecord | None
     reason: str = ""
     details: str = ""
 

@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING, Any
 from nocta.core.errors import ConfigError
 from nocta.exact.optimum import OptimalFrontier
 from nocta.runs.files import write_atomically
-from nocta.runs.job import Job, build_method
+from nocta.runs.job import build_method
 from nocta.runs.optimum import finite_task, shipped_optimum
 from nocta.runs.option_search import load_optuna
+from nocta.runs.record import Job, JobRecord
 from nocta.runs.results import results_frame, write_results
 from nocta.runs.setup import Setup, data_fingerprint
 from nocta.runs.store import JobStore
@@ -39,15 +40,14 @@ class Comparison:
 
     directory: Path
     setup: Setup
-    records: list[dict[str, Any]]
+    records: list[JobRecord]
     failures: list[Failure]
     command: str = ""
 
     @property
     def dataset(self) -> str:
         """Name of the data set."""
-        name: str = self.records[0]["cohort"]["name"]
-        return name
+        return self.records[0].cohort.name
 
     @property
     def quality(self) -> str:
@@ -57,17 +57,17 @@ class Comparison:
     @property
     def methods(self) -> list[str]:
         """Labels of the methods, in the order in which they were asked for."""
-        return list(dict.fromkeys(record["job"]["label"] for record in self.records))
+        return list(dict.fromkeys(record.job.label for record in self.records))
 
     @property
     def seeds(self) -> list[int]:
         """Every seed of any finished job."""
-        return sorted({record["job"]["seed"] for record in self.records})
+        return sorted({record.job.seed for record in self.records})
 
     @cached_property
     def results(self) -> pd.DataFrame:
         """The rows of results.csv."""
-        return results_frame(row for record in self.records for row in record["rows"])
+        return results_frame(row for record in self.records for row in record.rows)
 
     @cached_property
     def summary(self) -> pd.DataFrame:
@@ -135,7 +135,7 @@ def compare(
     labels = list(dict.fromkeys(job.label for job in jobs))
 
     def merge() -> None:
-        rows = (row for record in store.records(labels) for row in record["rows"])
+        rows = (row for record in store.records(labels) for row in record.rows)
         write_results(results_frame(rows), store.directory / "results.csv")
 
     if dask is None:

@@ -1,8 +1,6 @@
-"""What the report tells of one roll-out beyond its row: over time, per feature, calibration."""
+"""What the report shows about one rollout: over time, per feature, calibration."""
 
 from __future__ import annotations
-
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,52 +9,42 @@ from nocta.core.catalog import Catalog
 from nocta.core.metrics import evaluate_pairs, reliability, summarize
 from nocta.core.rollout import Rollout
 from nocta.evaluation.bootstrap import bootstrap_bands
+from nocta.runs.record import CalibrationCurve, PointDetails, Together
 
 VISIT_FEE = "visit fee"
 N_RESAMPLES = 200
-#: So many of the pairs that are acquired together most often are kept.
+#: Keep this many of the pairs that are most often acquired together.
 MAX_PAIRS = 200
 
 
-def describe_rollout(
-    rollout: Rollout, catalog: Catalog, *, metric: str, seed: int
-) -> dict[str, Any]:
-    """Everything of a roll-out that is worth keeping, as plain numbers.
+def describe_rollout(rollout: Rollout, catalog: Catalog, *, metric: str, seed: int) -> PointDetails:
+    """Describe a rollout for the report.
 
     Args:
         rollout: What happened.
         catalog: Prices.
-        metric: The one to look at first; it gets a band.
-        seed: Of the band.
-
-    Returns:
-        `rollout.summary()` with fewer metrics over time, and: `band`, the 95 % interval of
-        `metric` when subjects, or whole groups of them, are drawn anew; `calibration`, the
-        reliability curve; `acquired`, the share of subjects who acquired each feature at each
-        slot; `together`, what is acquired by the same subjects at two slots; `ledger`, what was
-        spent on what.
+        metric: The headline metric; it gets a bootstrap band over subjects (or groups of them).
+        seed: Seed of the bootstrap.
     """
     labelled = rollout.labels >= 0
     curve, band = None, None
     if labelled.any():
         found = reliability(rollout.labels[labelled], rollout.probabilities[labelled])
-        curve = {
-            "stated": found.stated.tolist(),
-            "observed": found.observed.tolist(),
-            "counts": found.counts.tolist(),
-        }
+        curve = CalibrationCurve(
+            found.stated.tolist(), found.observed.tolist(), found.counts.tolist()
+        )
     if labelled.any() and np.unique(rollout.units).size > 1:
         bands = bootstrap_bands([rollout], metric, N_RESAMPLES, seed)
-        band = [float(bands.quality_low[0]), float(bands.quality_high[0])]
-    return {
+        band = float(bands.quality_low[0]), float(bands.quality_high[0])
+    return PointDetails(
         **summarize(rollout, per_time=False),
-        "per_time": _per_time(rollout, {metric, "accuracy", "cross_entropy"}),
-        "band": band,
-        "calibration": curve,
-        "acquired": rollout.history.acquired.mean(axis=0).tolist(),
-        "together": acquired_together(rollout.history.acquired),
-        "ledger": ledger(rollout, catalog),
-    }
+        per_time=_per_time(rollout, {metric, "accuracy", "cross_entropy"}),
+        band=band,
+        calibration=curve,
+        acquired=rollout.history.acquired.mean(axis=0).tolist(),
+        together=acquired_together(rollout.history.acquired),
+        ledger=ledger(rollout, catalog),
+    )
 
 
 def _per_time(rollout: Rollout, metrics: set[str]) -> dict[str, list[float]]:
@@ -71,17 +59,12 @@ def _per_time(rollout: Rollout, metrics: set[str]) -> dict[str, list[float]]:
     }
 
 
-def acquired_together(
-    acquired: NDArray[np.bool_], most: int = MAX_PAIRS
-) -> list[tuple[int, int, int, int, float]]:
+def acquired_together(acquired: NDArray[np.bool_], most: int = MAX_PAIRS) -> list[Together]:
     """What the same subjects acquire at an earlier and at a later slot, most often first.
 
     Args:
         acquired: `(n, L, M)`.
-        most: Keep at most so many pairs.
-
-    Returns:
-        Slot and feature, later slot and feature, and the share of subjects who acquire both.
+        most: Keep at most this many pairs.
     """
     n, n_times, n_features = acquired.shape
     flat = acquired.reshape(n, -1).astype(np.float32)

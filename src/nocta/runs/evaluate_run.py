@@ -265,7 +265,7 @@ def _row(
         "split": judged.part,
     }
     fit_seconds = model.record_["fit_seconds"]
-    return make_row(keys, setting, fit_seconds=fit_seconds, **outcome.measures())
+    return asdict(make_row(keys, setting, fit_seconds=fit_seconds, **outcome.measures()))
 
 
 def _name(setting: Setting) -> str:

@@ -1,82 +1,34 @@
-"""One job: one method at one seed, from the data to rows of results.csv.
+"""Run one job: one method at one seed, from the data to its `JobRecord`.
 
-A job depends on its `Setup`, its method and its seed and on nothing else, so jobs can run in any
-order, in any process, on any machine, and give the same numbers.
+A job depends only on its `Setup`, its method and its seed. Jobs can run in any order, in any
+process, on any machine, and give the same numbers.
 """
 
 from __future__ import annotations
 
-import re
 import time as clock
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from nocta.core.cohort import Cohort
 from nocta.core.operating_points import cost_of_everything
 from nocta.core.predictor import Predictor
-from nocta.core.rollout import Rollout
 from nocta.methods.contract import Method
-from nocta.methods.registry import method_class
 from nocta.runs.audits import audit_points
 from nocta.runs.details import describe_rollout
 from nocta.runs.method_options import given_options, make_method, option_defaults
 from nocta.runs.operating_points import operating_points, roll_out
 from nocta.runs.option_search import OptionSearch
-from nocta.runs.results import make_row, plain
+from nocta.runs.record import CohortDescription, JobRecord, TuningRecord
+from nocta.runs.record import Job as Job
+from nocta.runs.results import MEASURES, TIMES, make_row
 from nocta.runs.setup import Setup
 from nocta.runs.summary import headline_metric
 from nocta.runs.tuning import TrialFile, tune
 from nocta.runs.validation_area import ValidationArea
 from nocta.runs.versions import versions
-
-
-@dataclass(frozen=True)
-class Job:
-    """One method at one seed.
-
-    Args:
-        method: Name of the method.
-        seed: Decides the split, every training run, and the draw of data that is drawn.
-        options: Of the method, where they are not the default; see `method_options`.
-        label: How the method is called in results; its name by default.
-
-    Example:
-        >>> Job("static", 3).name
-        'static-seed3'
-    """
-
-    method: str
-    seed: int
-    options: Mapping[str, Any] = field(default_factory=dict)
-    label: str = ""
-
-    def __post_init__(self) -> None:
-        if not self.label:
-            object.__setattr__(self, "label", self.method)
-
-    @property
-    def name(self) -> str:
-        """Name of the job's file."""
-        return re.sub(r"[^\w.=-]+", "_", f"{self.label}-seed{self.seed}")
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain data, as it is written beside the results."""
-        found: dict[str, Any] = plain(
-            {
-                "method": self.method,
-                "seed": self.seed,
-                "options": self.options,
-                "label": self.label,
-            }
-        )
-        return found
-
-    @property
-    def shares_predictor(self) -> bool:
-        """Whether the method acquires for a predictor it is given."""
-        return method_class(self.method).shares_predictor
 
 
 @dataclass(frozen=True)
@@ -95,24 +47,19 @@ def run_job(
     trials: Path | None = None,
     show_trials: bool = False,
     progress: bool = False,
-) -> dict[str, Any]:
-    """Tune the method if asked to, fit it, roll it out at every operating point, judge and audit.
+) -> JobRecord:
+    """Tune the method if requested, fit it, roll it out at every operating point, and audit it.
 
     Args:
-        setup: What all jobs of the comparison have in common.
+        setup: What all jobs of the comparison share.
         job: The method and the seed.
         shared: The predictor of this seed, for methods that share one.
-        trials: File that keeps the trials of a tuning, so that it can be continued.
-        show_trials: Show a bar over trials.
-        progress: Show the bars of the method.
-
-    Returns:
-        Plain data: `job`, `tuning` (every trial and what was chosen, or nothing), `rows` (of
-        results.csv), `details` (one entry per row, for the report), `audit`, `cohort` (names
-        and sizes) and `versions`.
+        trials: File that keeps the trials while the method is tuned, so tuning can continue.
+        show_trials: Show a progress bar over trials.
+        progress: Show the method's own progress bars.
 
     Raises:
-        LeakageError: The audit found that the policy knew something it never acquired.
+        LeakageError: The audit found that the policy used something it never acquired.
     """
     started = clock.perf_counter()
     cohort = setup.source.load(job.seed)
@@ -120,7 +67,7 @@ def run_job(
     learning = _Learning(setup, job, train, val, shared)
     tuning = learning.tune(trials, show_trials) if setup.n_trials else None
     fitting = clock.perf_counter()
-    method = learning.fit(tuning["chosen"] if tuning else {}, progress=progress)
+    method = learning.fit(tuning.chosen if tuning else {}, progress=progress)
     fit_seconds = clock.perf_counter() - fitting + (shared.seconds if shared is not None else 0.0)
     settings = operating_points(method, val, setup, job.seed)
     keys = {
@@ -136,18 +83,20 @@ def run_job(
     for setting in settings:
         outcome = roll_out(method, setting, test, setup, job.seed)
         entry = describe_rollout(outcome, test.catalog, metric=metric, seed=job.seed)
-        rows.append(_row(keys, setting, entry, outcome, fit_seconds))
+        measured = {name: getattr(entry, name) for name in MEASURES if name not in TIMES}
+        times = {"fit_seconds": fit_seconds, "rollout_seconds": outcome.seconds}
+        rows.append(make_row(keys, setting, **measured, **times))
         details.append(entry)
-    return {
-        "job": job.to_dict(),
-        "tuning": tuning,
-        "rows": rows,
-        "details": details,
-        "audit": audit_points(method, settings, test, setup, job.seed),
-        "cohort": _describe_cohort(cohort, train, val, test),
-        "versions": versions(),
-        "seconds": clock.perf_counter() - started,
-    }
+    return JobRecord(
+        job=job,
+        tuning=tuning,
+        rows=rows,
+        details=details,
+        audit=audit_points(method, settings, test, setup, job.seed),
+        cohort=_describe_cohort(cohort, train, val, test),
+        versions=versions(),
+        seconds=clock.perf_counter() - started,
+    )
 
 
 def build_method(setup: Setup, job: Job) -> Method:
@@ -159,7 +108,7 @@ def build_method(setup: Setup, job: Job) -> Method:
 
 @dataclass(frozen=True)
 class _Learning:
-    """What a job may learn and choose from: train and validation subjects, never the others."""
+    """What a job may learn and choose from: train and validation subjects, never test subjects."""
 
     setup: Setup
     job: Job
@@ -168,15 +117,15 @@ class _Learning:
     shared: FittedPredictor | None
 
     def fit(self, options: Mapping[str, Any], *, progress: bool = False) -> Method:
-        """The method with the job's options and these, fitted."""
+        """Fit the method with the job's options and these."""
         job = replace(self.job, options={**self.job.options, **options})
         predictor = self.shared.predictor if self.shared is not None else None
         return build_method(self.setup, job).fit(
             self.train, self.val, seed=job.seed, predictor=predictor, progress=progress
         )
 
-    def tune(self, trials: Path | None, progress: bool) -> dict[str, Any]:
-        """Every trial and what was chosen, as plain data."""
+    def tune(self, trials: Path | None, progress: bool) -> TuningRecord:
+        """Try options on validation and choose."""
         area = ValidationArea.of(self.train, self.val)
 
         def score(options: dict[str, Any]) -> float:
@@ -191,36 +140,18 @@ class _Learning:
         signature = {"job": self.job.to_dict(), "tuned": search.names, "scale": asdict(area)}
         file = TrialFile(trials, signature)
         found = tune(search, score, self.setup.n_trials, file, progress=progress)
-        return {**found.to_dict(), **asdict(area)}
+        return TuningRecord.read({**found.to_dict(), **asdict(area)})
 
 
-def _row(
-    keys: dict[str, Any],
-    setting: dict[str, Any],
-    entry: dict[str, Any],
-    outcome: Rollout,
-    fit_seconds: float,
-) -> dict[str, Any]:
-    measured = ("cost", "accuracy", "ap", "roc_auc", "cross_entropy", "n_subjects", "n_labels")
-    return make_row(
-        keys,
-        setting,
-        **{name: entry[name] for name in measured},
-        fit_seconds=fit_seconds,
-        rollout_seconds=outcome.seconds,
+def _describe_cohort(cohort: Cohort, train: Cohort, val: Cohort, test: Cohort) -> CohortDescription:
+    return CohortDescription(
+        name=cohort.name,
+        classes=list(cohort.classes),
+        catalog=cohort.catalog,
+        slot_times=list(cohort.slot_times or map(float, range(cohort.n_times))),
+        time_unit=cohort.time_unit,
+        n_train=len(train),
+        n_val=len(val),
+        n_test=len(test),
+        cost_of_everything=cost_of_everything(test),
     )
-
-
-def _describe_cohort(cohort: Cohort, train: Cohort, val: Cohort, test: Cohort) -> dict[str, Any]:
-    times = cohort.slot_times or tuple(float(t) for t in range(cohort.n_times))
-    return {
-        "name": cohort.name,
-        "classes": list(cohort.classes),
-        "catalog": cohort.catalog.to_dict(),
-        "slot_times": list(times),
-        "time_unit": cohort.time_unit,
-        "n_train": len(train),
-        "n_val": len(val),
-        "n_test": len(test),
-        "cost_of_everything": cost_of_everything(test),
-    }

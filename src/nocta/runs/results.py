@@ -1,13 +1,15 @@
-"""results.csv: one row per method, seed and operating point. Scripts rely on its columns."""
+"""results.csv: one row per method, seed and operating point."""
 
 from __future__ import annotations
 
 import json
 import math
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, is_dataclass
+from dataclasses import dataclass, fields, is_dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
+
+from pydantic import BeforeValidator
 
 from nocta.core.errors import DataError, DataFileMissing
 from nocta.runs.files import write_atomically
@@ -15,79 +17,86 @@ from nocta.runs.files import write_atomically
 if TYPE_CHECKING:
     import pandas as pd
 
-#: Which row it is.
-KEYS = (
-    "dataset",
-    "method",
-    "preset",
-    "availability",
-    "seed",
-    "split",
-    "cost_weight",
-    "budget",
-    "setting",
-)
+#: A number that may be undefined: NaN here, null in a file.
+Number = Annotated[float, BeforeValidator(lambda value: math.nan if value is None else value)]
+
+
+@dataclass(frozen=True)
+class Row:
+    """One row: which operating point it is, then what was measured.
+
+    Scripts rely on the columns. `cost_weight` and `budget` repeat what `setting` (JSON of the
+    method's own trade-off knob) says.
+    """
+
+    dataset: str
+    method: str
+    preset: str
+    availability: str
+    seed: int
+    split: str
+    cost_weight: float | None
+    budget: float | None
+    setting: str
+    cost: Number
+    accuracy: Number
+    ap: Number
+    roc_auc: Number
+    cross_entropy: Number
+    n_subjects: int
+    n_labels: int
+    fit_seconds: float
+    rollout_seconds: float
+
+
+COLUMNS = tuple(f.name for f in fields(Row))
 #: What was measured.
-MEASURES = (
-    "cost",
-    "accuracy",
-    "ap",
-    "roc_auc",
-    "cross_entropy",
-    "n_subjects",
-    "n_labels",
-    "fit_seconds",
-    "rollout_seconds",
-)
-COLUMNS = (*KEYS, *MEASURES)
+MEASURES = COLUMNS[COLUMNS.index("cost") :]
 #: Columns that differ between two runs of the same command.
 TIMES = ("fit_seconds", "rollout_seconds")
 
 
-def make_row(
-    keys: Mapping[str, Any], setting: Mapping[str, Any], **measures: Any
-) -> dict[str, Any]:
-    """One row, every column in its place.
+def make_row(keys: Mapping[str, Any], setting: Mapping[str, Any], **measures: Any) -> Row:
+    """One row.
 
     Args:
         keys: dataset, method, preset, availability, seed and split.
-        setting: The method's own trade-off knob. `cost_weight` and `budget` have columns of
-            their own besides.
+        setting: The method's own trade-off knob.
         measures: The other columns.
     """
-    row = {
+    return Row(
         **keys,
-        "cost_weight": setting.get("cost_weight"),
-        "budget": setting.get("budget"),
-        "setting": json.dumps(dict(setting), sort_keys=True),
+        cost_weight=setting.get("cost_weight"),
+        budget=setting.get("budget"),
+        setting=json.dumps(dict(setting), sort_keys=True),
         **measures,
-    }
-    return {column: row[column] for column in COLUMNS}
+    )
 
 
-def results_frame(rows: Iterable[Mapping[str, Any]]) -> pd.DataFrame:
+def results_frame(rows: Iterable[Row | Mapping[str, Any]]) -> pd.DataFrame:
     """Rows as a table; what was not measured is NaN."""
     import pandas as pd
 
-    frame = pd.DataFrame(list(rows), columns=list(COLUMNS))
+    content = [vars(row) if isinstance(row, Row) else row for row in rows]
+    frame = pd.DataFrame(content, columns=list(COLUMNS))
     for column in ("cost_weight", "budget", *MEASURES[:5], *TIMES):
         frame[column] = frame[column].astype(float)
     return frame
 
 
 def is_results(path: Path) -> bool:
-    """Whether a file begins as `write_results` begins one."""
+    """Whether the first line of a file is the header `write_results` writes."""
     with path.open("rb") as file:
         return file.readline().strip() == ",".join(COLUMNS).encode()
 
 
 def write_results(frame: pd.DataFrame, path: Path) -> None:
-    """Write `frame` with exactly the columns of the contract, or not at all."""
+    """Write `frame` with exactly the columns of the contract; the file appears whole."""
     write_atomically(path, frame[list(COLUMNS)].to_csv(index=False, lineterminator="\n"))
 
 
 def read_results(path: Path) -> pd.DataFrame:
-    """Read a results.csv; `setting` stays text, `json.loads` opens it."""
+    """Read a results.csv; `setting` stays JSON text."""
     import pandas as pd
 
     if not path.is_file():
@@ -102,11 +111,13 @@ def read_results(path: Path) -> pd.DataFrame:
 
 
 def plain(value: Any) -> Any:
-    """Data that JSON can hold: arrays become lists, dataclasses dictionaries, NaN null."""
+    """Data that JSON can hold: arrays become lists, dataclasses dictionaries, NaN becomes null."""
     if hasattr(value, "tolist"):
         value = value.tolist()
+    if hasattr(value, "to_dict"):
+        return plain(value.to_dict())
     if is_dataclass(value) and not isinstance(value, type):
-        value = asdict(value)
+        value = {f.name: getattr(value, f.name) for f in fields(value)}
     if isinstance(value, Mapping):
         return {str(key): plain(item) for key, item in value.items()}
     if isinstance(value, list | tuple):

@@ -18,8 +18,8 @@ from typing import Any
 
 from nocta.core.errors import ConfigError
 from nocta.runs.files import write_atomically
-from nocta.runs.job import Job
-from nocta.runs.results import plain, read_results
+from nocta.runs.record import Job, JobRecord
+from nocta.runs.results import read_results
 from nocta.runs.setup import Setup
 
 FORMAT = 1
@@ -82,7 +82,7 @@ class JobStore:
         if not path.is_file():
             return
         rows = read_results(path)
-        jobs = [Job(**record["job"]) for record in self.records()]
+        jobs = [record.job for record in self.records()]
         kept = {(job.label, job.seed) for job in (*jobs, *wanted)}
         lost = sorted({*zip(rows["method"], rows["seed"], strict=True)} - kept)
         if lost:
@@ -116,13 +116,13 @@ class JobStore:
             )
         return True
 
-    def read(self, job: Job) -> dict[str, Any]:
+    def read(self, job: Job) -> JobRecord:
         """A finished job."""
-        return _read_json(self.path(job))
+        return _read_record(self.path(job))
 
-    def save(self, job: Job, record: dict[str, Any]) -> None:
+    def save(self, job: Job, record: JobRecord) -> None:
         """Keep a finished job."""
-        write_atomically(self.path(job), json.dumps(plain(record), allow_nan=False))
+        write_atomically(self.path(job), json.dumps(record.to_dict(), allow_nan=False))
         for left in (self._error(job), self.trials(job)):
             left.unlink(missing_ok=True)
 
@@ -137,16 +137,20 @@ class JobStore:
     def _error(self, job: Job) -> Path:
         return self.jobs / f"{job.name}.error"
 
-    def records(self, order: Sequence[str] = ()) -> list[dict[str, Any]]:
+    def records(self, order: Sequence[str] = ()) -> list[JobRecord]:
         """Every finished job, methods in this order (others after them), then by seed."""
-        found = [_read_json(path) for path in sorted(self.jobs.glob("*.json"))]
+        found = [_read_record(path) for path in sorted(self.jobs.glob("*.json"))]
         rank = {label: i for i, label in enumerate(order)}
 
-        def place(record: dict[str, Any]) -> tuple[int, str, int]:
-            job = record["job"]
-            return rank.get(job["label"], len(rank)), job["label"], job["seed"]
+        def place(record: JobRecord) -> tuple[int, str, int]:
+            job = record.job
+            return rank.get(job.label, len(rank)), job.label, job.seed
 
         return sorted(found, key=place)
+
+
+def _read_record(path: Path) -> JobRecord:
+    return JobRecord.read(_read_json(path), path)
 
 
 def _read_json(path: Path) -> dict[str, Any]:

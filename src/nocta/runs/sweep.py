@@ -132,7 +132,7 @@ def _known_times(jobs: Sequence[Job], store: JobStore) -> dict[str, list[float]]
     found: dict[str, list[float]] = {}
     for job in jobs:
         if store.is_finished(job):
-            found.setdefault(job.label, []).append(store.read(job)["seconds"])
+            found.setdefault(job.label, []).append(store.read(job).seconds)
     return found
 
 

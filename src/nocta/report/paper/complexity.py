@@ -103,9 +103,9 @@ def _measure(
     comparison = run_arms(setup, arms, directory, recipe, alone)
     rows = []
     for record in comparison.records:
-        dearest = max(record["rows"], key=lambda row: row["cost"])
-        seconds = dearest["rollout_seconds"] / dearest["n_subjects"]
-        rows.append({"method": record["job"]["method"], "milliseconds": 1000 * seconds})
+        dearest = max(record.rows, key=lambda row: row.cost)
+        seconds = dearest.rollout_seconds / dearest.n_subjects
+        rows.append({"method": record.job.method, "milliseconds": 1000 * seconds})
     failures = [f"{failure} ({size.folder})" for failure in comparison.failures]
     return rows, failures
 

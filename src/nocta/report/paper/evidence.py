@@ -15,9 +15,9 @@ from nocta.core.errors import ConfigError, DataFileMissing
 from nocta.exact.optimum import OptimalFrontier
 from nocta.report.paper.recipes import Arm, Recipe
 from nocta.runs.compare import Comparison, compare
-from nocta.runs.job import Job
 from nocta.runs.method_options import typed
 from nocta.runs.optimum import shipped_optimum
+from nocta.runs.record import Job
 from nocta.runs.results import read_results
 from nocta.runs.setup import DataSource, Setup
 from nocta.runs.store import JobStore
@@ -210,7 +210,7 @@ def run_arms(
         dask=request.dask,
     )
     names = {job.name for job in jobs}
-    records = [r for r in found.records if Job(**r["job"]).name in names]
+    records = [record for record in found.records if record.job.name in names]
     return replace(found, records=records, command=request.command(recipe))
 
 
@@ -232,7 +232,7 @@ def _read(folder: Path, recipe: Recipe) -> Evidence:
             f"'{folder}' has no results that belong to '{recipe.name}'. It has: {there}. Wanted: "
             f"{', '.join(arm.label for arm in arms)}."
         )
-    records = [r for r in JobStore(folder).records() if r["job"]["label"] in labels]
+    records = [record for record in JobStore(folder).records() if record.job.label in labels]
     comparison = Comparison(folder, setup, records, []) if records else None
     return Evidence(setup, tuple(arms), kept.reset_index(drop=True), comparison)
 

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from nocta.core.currency import with_currency
 from nocta.core.errors import DataError
 from nocta.report.plots.style import COLUMN, PAGE, house_style, method_style
+from nocta.runs.record import Together
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -34,8 +35,6 @@ _NODE = 7.0
 
 #: How features over time are drawn.
 Bottom = Literal["map", "graph"]
-#: Slot and feature, later slot and feature, share of subjects who acquire both.
-Together = tuple[int, int, int, int, float]
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,266 @@
+"""The record of one finished job: the single format between a job, its file and the report.
+
+`jobs/NAME.json` holds one `JobRecord`. Its keys are the field names below, so renaming a field
+changes the file format. A field with a default may be absent from files of earlier versions.
+Numbers that are not defined are NaN here and null in the file.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+from functools import cache
+from typing import Annotated, Any
+
+from pydantic import PlainValidator, TypeAdapter, ValidationError
+
+from nocta.core.catalog import Catalog
+from nocta.core.errors import ConfigError
+from nocta.methods.registry import method_class
+from nocta.runs.results import Number, Row, plain
+
+#: Slot and feature, later slot and feature, share of subjects who acquire both.
+Together = tuple[int, int, int, int, float]
+_Prices = Annotated[Catalog, PlainValidator(lambda value: _catalog(value))]
+
+
+@dataclass(frozen=True)
+class Job:
+    """One method at one seed.
+
+    Args:
+        method: Name of the method.
+        seed: Determines the split, all training and, for simulated data, the subjects.
+        options: Options of the method that differ from the defaults; see `method_options`.
+        label: Name of the method in results; the method's own name by default.
+
+    Example:
+        >>> Job("static", 3).name
+        'static-seed3'
+    """
+
+    method: str
+    seed: int
+    options: Mapping[str, Any] = field(default_factory=dict)
+    label: str = ""
+
+    def __post_init__(self) -> None:
+        if not self.label:
+            object.__setattr__(self, "label", self.method)
+
+    @property
+    def name(self) -> str:
+        """Name of the job's file."""
+        return re.sub(r"[^\w.=-]+", "_", f"{self.label}-seed{self.seed}")
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data, as written beside the results."""
+        return _plain_fields(self)
+
+    @property
+    def shares_predictor(self) -> bool:
+        """Whether the method acquires for a predictor it is given."""
+        return method_class(self.method).shares_predictor
+
+
+@dataclass(frozen=True)
+class CalibrationCurve:
+    """Stated probability, observed frequency and number of pairs of each nonempty bin."""
+
+    stated: list[float]
+    observed: list[float]
+    counts: list[int]
+
+
+@dataclass(frozen=True, kw_only=True)
+class PointDetails:
+    """What the report shows about one operating point.
+
+    Args:
+        cost: Mean charge per subject.
+        accuracy: This and the following metrics are pooled over all labelled pairs.
+        ap: Average precision.
+        roc_auc: Area under the ROC curve.
+        cross_entropy: In nats.
+        brier: Brier score.
+        calibration_error: Expected calibration error.
+        tail_loss: Mean loss of the worst tenth of the subjects.
+        n_subjects: Test subjects.
+        n_labels: Labelled pairs.
+        mean_stop_time: Last slot with a request, over subjects with any request.
+        stop_histogram: Number of subjects without a request, with the last one at slot 0, 1, ...
+        per_time: By metric (and `cost`), one number per slot.
+        band: 95 % bootstrap interval of the headline metric over subjects.
+        calibration: Reliability curve; `None` without labels.
+        acquired: Share of subjects who acquired each feature at each slot, `(L, M)`.
+        ledger: Mean charge per subject by feature and fee.
+        together: What the same subjects acquire at two slots, most often first.
+    """
+
+    cost: Number
+    accuracy: Number
+    ap: Number
+    roc_auc: Number
+    cross_entropy: Number
+    brier: Number
+    calibration_error: Number
+    tail_loss: Number
+    n_subjects: int
+    n_labels: int
+    mean_stop_time: Number
+    stop_histogram: list[int]
+    per_time: dict[str, list[Number]]
+    band: tuple[Number, Number] | None
+    calibration: CalibrationCurve | None
+    acquired: list[list[float]]
+    together: list[Together] = field(default_factory=list)
+    ledger: dict[str, float]
+
+
+@dataclass(frozen=True)
+class AuditPoint:
+    """What the audit verified at one operating point; see `nocta.evaluation.audit`."""
+
+    policy: str
+    availability: str
+    results: str
+    n_subjects: int
+    n_decisions: int
+    n_predictions: int
+    kinds: tuple[str, ...]
+    cuts: tuple[int, ...]
+    seconds: float
+    setting: dict[str, Any]
+    finding: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Audit:
+    """The audit of a job: totals over its operating points, and each point."""
+
+    n_points: int = 1
+    n_subjects: int
+    n_decisions: int
+    n_predictions: int
+    seconds: float
+    availability: str
+    results: str
+    kinds: tuple[str, ...]
+    cuts: tuple[int, ...]
+    points: list[AuditPoint] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class CohortDescription:
+    """Names and sizes of the data of a job."""
+
+    name: str
+    classes: list[str]
+    catalog: _Prices
+    slot_times: list[float]
+    time_unit: str
+    n_train: int
+    n_val: int
+    n_test: int
+    cost_of_everything: float
+
+
+@dataclass(frozen=True)
+class TrialRecord:
+    """Options that were tried, and their score on validation (`None`: the trial failed)."""
+
+    options: dict[str, Any]
+    score: float | None
+    seconds: float
+    error: str = ""
+
+
+@dataclass(frozen=True)
+class TuningRecord:
+    """The trials of a job, the best one, and the scale of the scores (see `ValidationArea`)."""
+
+    n_trials: int
+    tuned: list[str]
+    trials: list[TrialRecord]
+    best: int
+    chosen: dict[str, Any]
+    seconds: float
+    metric: str
+    high: float
+    start: Number
+
+    @classmethod
+    def read(cls, data: Mapping[str, Any]) -> TuningRecord:
+        """From plain data."""
+        found: TuningRecord = _reader(TuningRecord).validate_python(data)
+        return found
+
+
+@dataclass(frozen=True, kw_only=True)
+class JobRecord:
+    """Everything that is kept of a finished job.
+
+    Args:
+        job: The method, the seed and the options.
+        tuning: Every trial and the choice; `None` if nothing was tuned.
+        rows: Its rows of results.csv, one per operating point.
+        details: What the report shows about each row.
+        audit: What was verified; `None` if no subject was audited.
+        cohort: Names and sizes of the data.
+        versions: Version of each package that can change a number.
+        seconds: Wall time.
+    """
+
+    job: Job
+    tuning: TuningRecord | None = None
+    rows: list[Row]
+    details: list[PointDetails]
+    audit: Audit | None = None
+    cohort: CohortDescription
+    versions: dict[str, str] = field(default_factory=dict)
+    seconds: float = 0.0
+
+    @classmethod
+    def read(cls, data: Mapping[str, Any], origin: object = "a job file") -> JobRecord:
+        """Inverse of `to_dict`.
+
+        Args:
+            data: The content of a job file.
+            origin: The file, for the error message.
+
+        Raises:
+            ConfigError: A key is missing, or a value has the wrong type.
+        """
+        try:
+            found: JobRecord = _reader(JobRecord).validate_python(data)
+            return found
+        except ValidationError as error:
+            first = error.errors(include_url=False)[0]
+            place = ".".join(map(str, first["loc"])) or "the file"
+            raise ConfigError(
+                f"'{origin}' is not a complete record of a job: {place}: {first['msg']} "
+                f"({error.error_count()} problem(s)). Delete the file to run the job again."
+            ) from None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data, as written to the job file."""
+        return _plain_fields(self)
+
+
+@cache
+def _reader(kind: Any) -> TypeAdapter[Any]:
+    return TypeAdapter(kind)
+
+
+def _catalog(value: Any) -> Catalog:
+    if isinstance(value, Catalog):
+        return value
+    try:
+        return Catalog.from_dict(value)
+    except (KeyError, TypeError) as error:
+        raise ValueError(f"not a price list ({error!r})") from None
+
+
+def _plain_fields(value: Job | JobRecord) -> dict[str, Any]:
+    return {f.name: plain(getattr(value, f.name)) for f in fields(value)}
