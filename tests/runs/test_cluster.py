@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 from dask_cluster import RealCluster, Victim
+from nocta.runs.pool import InlineExecutor
 from test_score_run import FEW, score_inputs
 
 from nocta.core.errors import ConfigError, ProcessKilled
@@ -18,7 +19,6 @@ from nocta.model.nocta import NOCTA
 from nocta.runs import cluster, score_run
 from nocta.runs.compare import compare, make_jobs
 from nocta.runs.job import Job
-from nocta.runs.pool import InlineExecutor
 from nocta.runs.score_run import ScoreRequest, score_cohort
 from nocta.runs.setup import DataSource, Setup
 from nocta.runs.store import JobStore

@@ -6,7 +6,6 @@ from collections.abc import Iterable
 from concurrent.futures import BrokenExecutor, Future
 
 import pytest
-
 from nocta.runs.pool import run_tasks
 
 

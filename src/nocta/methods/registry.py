@@ -24,6 +24,8 @@ METHODS: dict[str, str] = {
     "random": "nocta.methods.reference.simple:Random",
     "static": "nocta.methods.reference.simple:Static",
 }
+#: Those that worker processes know without an entry point.
+BUILT_IN = frozenset(METHODS)
 
 
 def method_class(name: str) -> type[Method]:
