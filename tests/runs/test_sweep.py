@@ -79,7 +79,7 @@ def test_processes_give_the_same_numbers_and_survive_one_that_dies(
 def test_a_seed_without_its_predictor_fails_alone(
     small_setup: Setup, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def no_memory(setup: Setup, seed: int, jobs: Path) -> None:
+    def no_memory(setup: Setup, seed: int) -> None:
         raise MemoryError("too large")
 
     monkeypatch.setattr("nocta.runs.sweep.shared_predictor", no_memory)
@@ -95,10 +95,11 @@ def test_a_seed_without_its_predictor_fails_alone(
 
 
 def test_a_predictor_is_fitted_before_the_jobs_of_its_seed(
-    small_setup: Setup, monkeypatch: pytest.MonkeyPatch
+    small_setup: Setup, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("nocta.runs.sweep.is_kept", lambda setup: True)
-    tasks = _plan(small_setup, make_jobs(["nothing", "fake-honest"], [0, 1]))
+    jobs = make_jobs(["nothing", "fake-honest"], [0, 1])
+    tasks = _plan(small_setup, jobs, JobStore(tmp_path))
     seen = [(task.label, task.seed) for task in tasks]
     one = ["predictor", "nothing", "fake-honest"]
     assert seen == [(name, seed) for seed in (0, 1) for name in one]
@@ -133,7 +134,7 @@ def test_changed_data_in_the_same_folder_are_refused(small_setup: Setup, tmp_pat
     store = JobStore(tmp_path)
     store.open(small_setup, "abc")
     store.open(small_setup, "abc")
-    with pytest.raises(ConfigError, match="the data have changed since"):
+    with pytest.raises(ConfigError, match="the data changed"):
         store.open(small_setup, "xyz")
 
 
@@ -185,7 +186,8 @@ def test_a_sweep_that_goes_on_knows_at_once_how_long(
     store = JobStore(tmp_path)
     sweep(small_setup, [Job("nothing", 0)], store, n_jobs=1)
     record = store.read(Job("nothing", 0))
-    store.save(Job("nothing", 0), {**record, "seconds": 2400.0})
+    assert record is not None
+    store.save(Job("nothing", 0), replace(record, seconds=2400.0))
     capsys.readouterr()
     sweep(small_setup, make_jobs(["nothing"], [0, 1]), store, n_jobs=1, progress=True)
     shown = capsys.readouterr().err

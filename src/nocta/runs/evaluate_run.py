@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from io import BytesIO
 from pathlib import Path
 from typing import Any, Self
 
@@ -53,7 +54,7 @@ class Outcome:
     @classmethod
     def load(cls, path: Path) -> Self:
         """Read what `save` wrote."""
-        with np.load(path) as found:
+        with np.load(BytesIO(path.read_bytes())) as found:  # no open file if it is damaged
             arrays = {name: found[name] for name in found.files}
         return cls(**{**arrays, "seconds": float(arrays["seconds"])})
 

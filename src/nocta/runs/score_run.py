@@ -109,7 +109,7 @@ def score_cohort(
         say(f"'{out}' is finished already.")
         return total
     finished = _open(out, single, request, jobs, force)
-    left = [job for job in jobs if finished.read(job.file, made_from) != job.made_from()]
+    left = [job for job in jobs if not job.is_finished(finished)]
     if len(left) < len(jobs):
         say(f"{len(jobs) - len(left)} of {len(jobs)} parts were finished before.")
     with progress_bar(
@@ -157,6 +157,11 @@ class ScorePart:
         """What its result is made from; the input is read for its hash, once."""
         rows = None if self.part.rows is None else list(self.part.rows)
         return {**self.request.to_dict(), "input_hash": _hash(self.part.path), "rows": rows}
+
+    def is_finished(self, finished: Checkpoint) -> bool:
+        """Whether its result is there and was made from the same input."""
+        found = finished.read(self.file, made_from)
+        return found is not None and found == self.made_from()
 
     def __call__(self, expected: dict[str, Any]) -> bytes:
         """Score it here; returns the contents of a Parquet file.

@@ -6,7 +6,8 @@ from collections.abc import Iterable
 from concurrent.futures import BrokenExecutor, Future
 
 import pytest
-from nocta.runs.pool import run_tasks
+
+from nocta.runs.scheduler import run_tasks
 
 
 class Ended:
