@@ -142,7 +142,7 @@ def test_a_stopped_tuning_continues_on_the_cluster(
     real: RealCluster, exact: Setup, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     tuned = replace(exact, n_trials=3, audit_subjects=0, n_points=2, quick=True)
-    job = Job("ras", 0, {"grid": [0.1], "epochs": 1})
+    job = Job("ras", 0, {"grid": [0.1], "rounds": 1, "steps_per_round": 1})
     here, there = JobStore(tmp_path / "here"), JobStore(tmp_path / "there")
     assert sweep(tuned, [job], here, n_jobs=1) == []
     tell, told = Tuning.tell, []

@@ -339,3 +339,15 @@ def test_a_part_whose_process_dies_is_scored_once_more(
     for i in range(3):
         name = f"part-{i}.parquet"
         assert (out / name).read_bytes() == (tmp_path / "calm" / name).read_bytes()
+
+
+def test_a_folder_of_something_else_is_refused(inputs: tuple[Path, Path], tmp_path: Path) -> None:
+    model, cohort = inputs
+    request = ScoreRequest.of(model, 0.005)
+    with pytest.raises(ConfigError, match="holds a saved model; choose another --out"):
+        score_cohort(request, cohort, model, n_jobs=1, force=True)
+    out = tmp_path / "scores"
+    score_cohort(request, cohort, out, n_jobs=1)
+    (out / ".checkpoint.json").unlink()
+    with pytest.raises(ConfigError, match="not the settings they were made with"):
+        score_cohort(request, cohort, out, n_jobs=1)

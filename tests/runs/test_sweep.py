@@ -10,11 +10,13 @@ import fake_methods
 import pytest
 from fake_methods import DyingJob
 
+from nocta import datasets
 from nocta.core.errors import ConfigError
+from nocta.datasets import _registry
 from nocta.runs.compare import compare, make_jobs
 from nocta.runs.job import Job
 from nocta.runs.results import TIMES, read_results
-from nocta.runs.setup import Setup
+from nocta.runs.setup import DataSource, Setup
 from nocta.runs.store import JobStore
 from nocta.runs.sweep import _plan, sweep
 
@@ -192,3 +194,48 @@ def test_a_sweep_that_goes_on_knows_at_once_how_long(
     sweep(small_setup, make_jobs(["nothing"], [0, 1]), store, n_jobs=1, progress=True)
     shown = capsys.readouterr().err
     assert "1/2 [00:00, about 40 min left, nothing 1]" in shown
+
+
+@pytest.mark.parametrize("mark", ["manifest.json", ".partial", ".checkpoint.json"])
+def test_a_folder_of_something_else_is_refused(
+    mark: str, small_setup: Setup, tmp_path: Path
+) -> None:
+    (tmp_path / mark).write_text("{}", "utf-8")
+    with pytest.raises(ConfigError, match=r"holds .*; choose another --out"):
+        compare(small_setup, [Job("nothing", 0)], tmp_path, n_jobs=1)
+    assert [path.name for path in tmp_path.iterdir()] == [mark]
+
+
+def test_a_damaged_job_file_is_run_again(small_setup: Setup, tmp_path: Path) -> None:
+    jobs = make_jobs(["nothing"], [0, 1])
+    compare(small_setup, jobs, tmp_path, n_jobs=1)
+    file = tmp_path / "jobs" / "nothing-seed1.json"
+    file.write_text(file.read_text("utf-8")[:100], "utf-8")
+    with pytest.raises(ConfigError, match="is damaged; delete it and run the job again"):
+        JobStore(tmp_path).records()
+    assert len(compare(small_setup, jobs, tmp_path, n_jobs=1).records) == 2
+
+
+def test_a_method_of_this_process_only_is_refused_for_others(
+    small_setup: Setup, tmp_path: Path
+) -> None:
+    jobs = make_jobs(["fake-honest"], [0, 1])
+    for options in ({"n_jobs": 2}, {"dask": "tcp://10.0.0.1:8786"}):
+        with pytest.raises(ConfigError, match=r"'fake-honest' is registered in this process only"):
+            compare(small_setup, jobs, tmp_path / "out", **options)  # type: ignore[arg-type]
+        assert not (tmp_path / "out").exists()
+    assert not compare(small_setup, jobs, tmp_path / "out", n_jobs=1).failures
+
+
+def test_a_data_set_of_this_process_only_is_refused_for_others(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(_registry, "_registered", {})
+    known = datasets.get("synthetic")
+    datasets.register(replace(known, card=replace(known.card, name="mine")))
+    setup = Setup(DataSource("mine", max_subjects=60), n_points=1, audit_subjects=0)
+    jobs = make_jobs(["nothing", "everything"], [0])
+    said = r"'mine' is registered in this process only.*entry point `nocta.datasets`.*--jobs 1"
+    with pytest.raises(ConfigError, match=said):
+        compare(setup, jobs, tmp_path / "out", n_jobs=2)
+    assert not (tmp_path / "out").exists()
