@@ -22,7 +22,8 @@ from nocta.runs.scheduler import ThisProcess, open_workers
 from nocta.runs.score_run import ScoreRequest, score_cohort
 from nocta.runs.setup import DataSource, Setup
 from nocta.runs.store import JobStore
-from nocta.runs.sweep import DataCheck, Task, run_task, sweep
+from nocta.runs.sweep import sweep
+from nocta.runs.tasks import DataCheck, Task, run_task
 from nocta.runs.tuning import Tuning
 from nocta.runs.versions import all_versions
 

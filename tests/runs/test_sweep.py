@@ -84,7 +84,7 @@ def test_a_seed_without_its_predictor_fails_alone(
     def no_memory(setup: Setup, seed: int) -> None:
         raise MemoryError("too large")
 
-    monkeypatch.setattr("nocta.runs.sweep.shared_predictor", no_memory)
+    monkeypatch.setattr("nocta.runs.tasks.shared_predictor", no_memory)
     monkeypatch.setattr("nocta.runs.sweep.is_kept", lambda setup: True)
     setup = replace(small_setup, predictor="learned")
     store = JobStore(tmp_path)

@@ -26,7 +26,8 @@ from nocta.runs.method_options import make_method, option_defaults
 from nocta.runs.record import TuningRecord
 from nocta.runs.setup import DataSource, Setup
 from nocta.runs.store import JobStore
-from nocta.runs.sweep import Task, _Sweep
+from nocta.runs.sweep import _Sweep
+from nocta.runs.tasks import Task
 from nocta.runs.tuning import Tuning
 from nocta.runs.tuning import tune as run_trials
 from nocta.runs.validation_area import ValidationArea, class_frequencies

@@ -89,10 +89,6 @@ class Checkpoint:
         """Where a piece is, or will be."""
         return self.folder / name
 
-    def has(self, name: str) -> bool:
-        """Whether a piece is there; it may still be damaged."""
-        return self.path(name).exists()
-
     def get(self, name: str) -> Any | None:
         """A JSON piece; `None` if it is missing or damaged."""
         return read_json(self.path(name))
@@ -105,7 +101,7 @@ class Checkpoint:
     def read(self, name: str, load: Callable[[Path], T]) -> T | None:
         """What `load` makes of a piece; `None` if it is missing or damaged."""
         try:
-            return load(self.path(name)) if self.has(name) else None
+            return load(self.path(name)) if self.path(name).exists() else None
         except _DAMAGED:
             return None
 

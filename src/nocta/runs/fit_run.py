@@ -11,6 +11,7 @@ import json
 import time as clock
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -27,8 +28,7 @@ from nocta.model import persistence
 from nocta.model.folders import PARTIAL, REPLACEABLE_BY_MODEL, Folder, recognize
 from nocta.model.nocta import NOCTA, check_parts
 from nocta.model.presets.base import EstimatorName
-from nocta.model.presets.options import DefaultOptions, PaperOptions
-from nocta.predictors.cross_fitted import CrossFittedPredictor
+from nocta.model.presets.options import options_class
 from nocta.predictors.fitting import Preset, fit_predictor
 from nocta.runs.absent_classes import class_warnings
 from nocta.runs.checkpoint import Checkpoint, differences
@@ -123,12 +123,7 @@ def fit_to_folder(
     """
     cohort, train, val, test = request.parts()
     check_parts(train, val)
-    given = request.options or {}
-    options = (
-        read_options(DefaultOptions, given)
-        if request.preset == "default"
-        else read_options(PaperOptions, given)
-    )
+    options = read_options(options_class(request.preset), request.options or {})
     asked = plain({**asdict(request), "data_hash": hash_data(cohort)})
     finished = _open(out, asked, resume=resume, force=force)
     if finished is None:
@@ -149,24 +144,11 @@ def fit_to_folder(
         for warning in class_warnings([(request.seed, (train, val, test))]):
             say(f"Warning: {warning}")
 
-    def new_predictor() -> CrossFittedPredictor:
-        return fit_predictor(
-            train,
-            val,
-            request.preset,
-            request.seed,
-            progress,
-            quick=request.quick,
-            class_weight=options.class_weight,
-        )
-
-    predictor = stages.predictor(new_predictor)
-
-    def new_model() -> NOCTA:
-        model = NOCTA(request.estimator, request.preset, request.seed, request.options)
-        return model.fit(train, val, predictor=predictor, progress=progress)
-
-    model = stages.model(new_model)
+    fit = partial(fit_predictor, train, val, request.preset, request.seed, progress)
+    how = partial(fit, quick=request.quick, class_weight=options.class_weight)
+    predictor = stages.predictor(how)
+    new = NOCTA(request.estimator, request.preset, request.seed, request.options)
+    model = stages.model(lambda: new.fit(train, val, predictor=predictor, progress=progress))
     started = clock.perf_counter()
     points = operating_points(model, val, request.n_points, quick=request.quick)
     stages.note("operating points", clock.perf_counter() - started, f"{len(points)} found")

@@ -8,49 +8,20 @@ from __future__ import annotations
 
 import time as clock
 import traceback
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field, replace
-from functools import lru_cache
 from typing import Any
 
-from nocta.core.errors import ConfigError
 from nocta.core.progress import progress_bar
-from nocta.runs.job import FittedPredictor, make_tuning, run_job, score_options
+from nocta.runs.job import make_tuning
 from nocta.runs.record import Job
-from nocta.runs.scheduler import (
-    Workers,
-    n_processes,
-    open_workers,
-    run_tasks,
-    use_one_thread,
-    worker_died,
-)
-from nocta.runs.setup import DataSource, Setup, hash_data
-from nocta.runs.shared import is_kept, shared_predictor
+from nocta.runs.scheduler import Workers, n_processes, open_workers, run_tasks, worker_died
+from nocta.runs.setup import Setup, hash_data
 from nocta.runs.store import JobStore
+from nocta.runs.tasks import DataCheck, Outcome, Task, is_kept, run_task
 from nocta.runs.time_left import duration, time_left
 from nocta.runs.tuning import Tuning, one_line
-
-
-@dataclass(frozen=True)
-class Task:
-    """What a worker does in one go: fit the shared predictor of a seed, try options, run a job.
-
-    Args:
-        seed: Of the job or of the predictor.
-        job: `None` for the predictor.
-        options: To try on validation; `None` for the predictor and for the job itself.
-    """
-
-    seed: int
-    job: Job | None = None
-    options: Mapping[str, Any] | None = None
-
-    @property
-    def label(self) -> str:
-        """What it is, whatever the seed."""
-        return self.job.label if self.job else "predictor"
 
 
 @dataclass(frozen=True)
@@ -63,16 +34,6 @@ class Failure:
 
     def __str__(self) -> str:
         return f"{self.label}, seed {self.seed}: {self.reason}"
-
-
-@dataclass(frozen=True)
-class Outcome:
-    """What came of a task: its value, or why there is none."""
-
-    value: Any = None
-    seconds: float | None = None  # `None`: it was not done, or its process died
-    reason: str = ""
-    traceback: str = ""
 
 
 def sweep(
@@ -289,74 +250,3 @@ def _outcome(future: Future[Outcome]) -> Outcome:
         return Outcome(reason="its process was killed, probably for lack of memory; try --jobs 1")
     details = "".join(traceback.format_exception(error))
     return Outcome(reason=one_line(error), traceback=details)
-
-
-# -- on a worker ------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class DataCheck:
-    """The data as they are where the comparison was started; a worker has to read the same."""
-
-    source: DataSource
-    data_hash: str
-
-    def __call__(self) -> None:
-        """Raise unless this machine reads the same data."""
-        if _hash(self.source, self.source.file_states()) != self.data_hash:
-            raise ConfigError(
-                f"'{self.source.data}' holds other data on the worker than where the comparison "
-                f"was started. Copy the file there, or use a folder that both reach."
-            )
-
-
-@lru_cache(maxsize=4)
-def _hash(source: DataSource, states: tuple[Any, ...]) -> str:
-    return hash_data(source.load(0))
-
-
-def run_task(
-    setup: Setup,
-    task: Task,
-    shared: FittedPredictor | None = None,
-    tuning: Mapping[str, Any] | None = None,
-    check: DataCheck | None = None,
-) -> Outcome:
-    """Do one task in this process and return what comes of it, also if it fails.
-
-    Args:
-        setup: What the jobs have in common.
-        task: What to do.
-        shared: The predictor of the seed, if it was fitted before.
-        tuning: The finished trials of a job.
-        check: Of the data, on another machine.
-
-    Raises:
-        ConfigError: This machine reads other data.
-    """
-    use_one_thread()
-    if check is not None:
-        check()
-    started = clock.perf_counter()
-    value: Any = None
-    reason = details = ""
-    try:
-        value = _do(setup, task, shared, tuning)
-    except Exception as error:
-        reason, details = one_line(error), traceback.format_exc()
-    return Outcome(value, clock.perf_counter() - started, reason, details)
-
-
-def _do(
-    setup: Setup,
-    task: Task,
-    shared: FittedPredictor | None,
-    tuning: Mapping[str, Any] | None,
-) -> Any:
-    if task.job is None:
-        return shared_predictor(setup, task.seed)
-    if shared is None and task.job.shares_predictor:
-        shared = shared_predictor(setup, task.seed)
-    if task.options is not None:
-        return score_options(setup, task.job, shared, task.options)
-    return run_job(setup, task.job, shared, tuning=tuning)

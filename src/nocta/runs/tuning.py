@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from nocta.core.errors import MissingExtraError
-from nocta.methods.contract import Method, Trial
+from nocta.methods.contract import Method
 from nocta.runs.results import plain
 
 #: Trials drawn at random before earlier scores are used.
@@ -44,9 +44,9 @@ class Tuning:
     """The search for the options of one job: `ask` for options, `tell` how they did.
 
     Args:
-        method: Not fitted; its `search_space` says what there is to tune.
+        method: Its `search_space` says what there is to tune.
         seed: Same seed and same scores, same proposals.
-        n_trials: How many options may be tried, the defaults among them.
+        n_trials: How many options may be tried, including the defaults.
         fixed: Options that the user chose, which are not searched.
         defaults: Values of the other options, for the search to learn from.
     """
@@ -63,7 +63,7 @@ class Tuning:
         self.seed = seed
         self.n_trials = n_trials
         self.fixed = dict(fixed or {})
-        self._default = _Defaults(defaults or {})
+        self._default = _Space(self.fixed, defaults or {})
         #: Options that are searched; none if the method has nothing to tune.
         self.names = tuple(self._options(self._default))
         self._asked: dict[str, Any] = {}
@@ -96,8 +96,8 @@ class Tuning:
             storage=storage, study_name=_NAME, direction="maximize", load_if_exists=True
         )
 
-    def _options(self, trial: Trial) -> dict[str, Any]:
-        found = self.method.search_space(_Searched(trial, self.fixed))
+    def _options(self, space: _Space) -> dict[str, Any]:
+        found = self.method.search_space(space)
         return {name: value for name, value in found.items() if name not in self.fixed}
 
     def ask(self) -> dict[str, Any] | None:
@@ -119,7 +119,7 @@ class Tuning:
                 seed=int(entropy.generate_state(1)[0]), n_startup_trials=N_STARTUP
             )
             trial = draft.ask()
-            options = self._options(trial)
+            options = self._options(_Space(self.fixed, trial=trial))
             if options not in tried:
                 known = {"params": trial.params, "distributions": trial.distributions}
                 self._asked = {"options": options, **known}
@@ -137,20 +137,16 @@ class Tuning:
         optuna = load_optuna()
         score = score if score is not None and np.isfinite(score) else None
         asked = dict(self._asked)
-        result = {"options": asked.pop("options"), "score": score}
-        result = plain({**result, "seconds": seconds, "error": error})
+        options = asked.pop("options")
+        result = {"options": options, "score": score, "seconds": seconds, "error": error}
         # Defaults outside of the search space are kept, but the search cannot learn from them.
         good = score is not None and bool(asked["params"])
         state = optuna.trial.TrialState.COMPLETE if good else optuna.trial.TrialState.FAIL
+        value, attributes = score if good else None, {"result": plain(result)}
         self._study.add_trial(
-            optuna.trial.create_trial(
-                state=state,
-                value=score if good else None,
-                user_attrs={"result": result},
-                **asked,
-            )
+            optuna.trial.create_trial(state=state, value=value, user_attrs=attributes, **asked)
         )
-        self.trials.append(result)
+        self.trials.append(plain(result))
 
     @property
     def best(self) -> int:
@@ -204,58 +200,45 @@ def one_line(error: BaseException) -> str:
     return " ".join(f"{type(error).__name__}: {error}".split())
 
 
-@dataclass(frozen=True)
-class _Searched:
-    """A trial that is not asked for options that are fixed."""
-
-    trial: Trial
-    fixed: Mapping[str, Any]
-
-    def suggest_categorical(self, name: str, choices: Sequence[Any]) -> Any:
-        if name in self.fixed:
-            return self.fixed[name]
-        return self.trial.suggest_categorical(name, choices)
-
-    def suggest_int(self, name: str, low: int, high: int, *, log: bool = False) -> int:
-        if name in self.fixed:
-            return int(self.fixed[name])
-        return self.trial.suggest_int(name, low, high, log=log)
-
-    def suggest_float(self, name: str, low: float, high: float, *, log: bool = False) -> float:
-        if name in self.fixed:
-            return float(self.fixed[name])
-        return self.trial.suggest_float(name, low, high, log=log)
-
-
 @dataclass
-class _Defaults:
-    """A trial that suggests the defaults, and notes what it is asked for."""
+class _Space:
+    """A trial that is asked only for options that are not fixed.
 
-    defaults: Mapping[str, Any]
+    Args:
+        fixed: Options that the user chose.
+        defaults: What is suggested without a trial.
+        trial: Of Optuna.
+    """
+
+    fixed: Mapping[str, Any]
+    defaults: Mapping[str, Any] = field(default_factory=dict)
+    trial: Any = None
+    #: Suggested defaults, and from what.
     values: dict[str, Any] = field(default_factory=dict)
     asked: dict[str, tuple[str, dict[str, Any]]] = field(default_factory=dict)
     #: Whether every default is inside the search space.
     inside: bool = True
 
     def suggest_categorical(self, name: str, choices: Sequence[Any]) -> Any:
-        inside = name in self.defaults and self.defaults[name] in list(choices)
-        limits = {"choices": tuple(choices)}
-        return self._note(name, inside, choices[0], "CategoricalDistribution", limits)
+        return self._suggest(name, "categorical", choices=list(choices))
 
     def suggest_int(self, name: str, low: int, high: int, *, log: bool = False) -> int:
-        return int(self._number(name, "IntDistribution", {"low": low, "high": high, "log": log}))
+        return int(self._suggest(name, "int", low=low, high=high, log=log))
 
     def suggest_float(self, name: str, low: float, high: float, *, log: bool = False) -> float:
-        limits = {"low": low, "high": high, "log": log}
-        return float(self._number(name, "FloatDistribution", limits))
+        return float(self._suggest(name, "float", low=low, high=high, log=log))
 
-    def _number(self, name: str, kind: str, limits: dict[str, Any]) -> Any:
-        value = self.defaults.get(name)
-        inside = isinstance(value, int | float) and limits["low"] <= value <= limits["high"]
-        return self._note(name, inside, limits["low"], kind, limits)
-
-    def _note(self, name: str, inside: bool, other: Any, kind: str, limits: dict[str, Any]) -> Any:
-        self.values[name] = self.defaults[name] if inside else other
+    def _suggest(self, name: str, kind: str, **limits: Any) -> Any:
+        if name in self.fixed:
+            return self.fixed[name]
+        if self.trial is not None:
+            return getattr(self.trial, f"suggest_{kind}")(name, **limits)
+        value, choices = self.defaults.get(name), limits.get("choices")
+        if choices is not None:
+            inside = name in self.defaults and value in choices
+        else:
+            inside = isinstance(value, int | float) and limits["low"] <= value <= limits["high"]
+        self.values[name] = value if inside else choices[0] if choices else limits["low"]
         self.asked[name] = (kind, limits)
         self.inside = self.inside and inside
         return self.values[name]
@@ -265,7 +248,7 @@ class _Defaults:
         if not self.inside:
             return {"params": {}, "distributions": {}}
         made = {
-            name: getattr(optuna.distributions, kind)(**limits)
+            name: getattr(optuna.distributions, f"{kind.capitalize()}Distribution")(**limits)
             for name, (kind, limits) in self.asked.items()
         }
         return {"params": dict(self.values), "distributions": made}
