@@ -9,11 +9,12 @@ from typing import Any
 
 import pytest
 
+from nocta.core.environment import Availability
 from nocta.core.errors import ConfigError
 from nocta.core.metrics import summarize
-from nocta.core.rollout import Availability, Rollout
-from nocta.model import nocta as model_module
+from nocta.core.rollout import Rollout
 from nocta.model.nocta import NOCTA
+from nocta.planning.limits import Limits
 from nocta.runs.evaluate_run import Evaluation
 from nocta.runs.results import MEASURES, TIMES
 from nocta.runs.saved import Judged
@@ -22,6 +23,7 @@ from small_models import Parts
 SETTINGS = [{"cost_weight": 0.01}, {"cost_weight": 0.001, "budget": 3.0}]
 #: Of the test subjects, at most so many in a piece, which makes so many pieces.
 PIECE, N_PIECES = 5, 4
+LIMITS = Limits(rollout_subjects=PIECE)
 
 
 @pytest.fixture
@@ -45,7 +47,8 @@ def evaluation(model: NOCTA, judged: Judged, tmp_path: Path) -> Evaluation:
 def evaluate(
     model: NOCTA, judged: Judged, folder: Path, availability: Availability = "on-arrival"
 ) -> Evaluation:
-    return Evaluation.open(model, folder / "model", judged, availability, folder / "r.csv")
+    out = folder / "r.csv"
+    return Evaluation.open(model, folder / "model", judged, availability, out, LIMITS)
 
 
 @dataclass
@@ -68,7 +71,6 @@ def spy(monkeypatch: pytest.MonkeyPatch) -> Iterator[Spy]:
 
     with monkeypatch.context() as patch:
         patch.setattr(NOCTA, "rollout", rollout)
-        patch.setattr(model_module, "ROLLED_OUT_AT_ONCE", PIECE)
         yield found
 
 

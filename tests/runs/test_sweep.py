@@ -12,7 +12,7 @@ from fake_methods import DyingJob
 
 from nocta import datasets
 from nocta.core.errors import ConfigError
-from nocta.datasets import _registry
+from nocta.methods import registry
 from nocta.runs.compare import compare, make_jobs
 from nocta.runs.job import Job
 from nocta.runs.results import TIMES, read_results
@@ -217,8 +217,9 @@ def test_a_damaged_job_file_is_run_again(small_setup: Setup, tmp_path: Path) -> 
 
 
 def test_a_method_of_this_process_only_is_refused_for_others(
-    small_setup: Setup, tmp_path: Path
+    small_setup: Setup, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(registry, "is_local", lambda name: name.startswith("fake-"))
     jobs = make_jobs(["fake-honest"], [0, 1])
     for options in ({"n_jobs": 2}, {"dask": "tcp://10.0.0.1:8786"}):
         with pytest.raises(ConfigError, match=r"'fake-honest' is registered in this process only"):
@@ -230,12 +231,10 @@ def test_a_method_of_this_process_only_is_refused_for_others(
 def test_a_data_set_of_this_process_only_is_refused_for_others(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(_registry, "_registered", {})
-    known = datasets.get("synthetic")
-    datasets.register(replace(known, card=replace(known.card, name="mine")))
-    setup = Setup(DataSource("mine", max_subjects=60), n_points=1, audit_subjects=0)
+    monkeypatch.setattr(datasets, "is_local", lambda name: name == "synthetic")
+    setup = Setup(DataSource("synthetic", max_subjects=60), n_points=1, audit_subjects=0)
     jobs = make_jobs(["nothing", "everything"], [0])
-    said = r"'mine' is registered in this process only.*entry point `nocta.datasets`.*--jobs 1"
+    said = r"'synthetic' is registered in this process only.*entry point `nocta.datasets`.*--jobs 1"
     with pytest.raises(ConfigError, match=said):
         compare(setup, jobs, tmp_path / "out", n_jobs=2)
     assert not (tmp_path / "out").exists()

@@ -111,6 +111,11 @@ def register(dataset: Dataset) -> None:
     _registered[dataset.name] = dataset
 
 
+def is_local(name: str) -> bool:
+    """Whether only this process knows the data set, because it was added with `register`."""
+    return name in _registered
+
+
 def names() -> list[str]:
     """Names of the built-in data sets.
 

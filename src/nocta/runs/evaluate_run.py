@@ -15,11 +15,13 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from nocta.core.environment import Availability
 from nocta.core.metrics import METRICS
 from nocta.core.progress import progress_bar
-from nocta.core.rollout import Availability, Rollout
+from nocta.core.rollout import Rollout
 from nocta.model import persistence
-from nocta.model.nocta import NOCTA, ROLLED_OUT_AT_ONCE, piece_rows
+from nocta.model.nocta import NOCTA, piece_rows
+from nocta.planning.limits import DEFAULT_LIMITS, Limits
 from nocta.runs.checkpoint import Checkpoint
 from nocta.runs.results import MEASURES, make_row
 from nocta.runs.saved import Judged
@@ -93,16 +95,24 @@ class Evaluation:
         judged: The subjects.
         availability: What is known of missing values beforehand.
         finished: Operating points and pieces.
+        limits: How many subjects are rolled out together.
     """
 
     model: NOCTA
     judged: Judged
     availability: Availability
     finished: Checkpoint
+    limits: Limits = DEFAULT_LIMITS
 
     @classmethod
     def open(
-        cls, model: NOCTA, folder: Path, judged: Judged, availability: Availability, out: Path
+        cls,
+        model: NOCTA,
+        folder: Path,
+        judged: Judged,
+        availability: Availability,
+        out: Path,
+        limits: Limits = DEFAULT_LIMITS,
     ) -> Self:
         """Begin an evaluation, or continue the same one.
 
@@ -112,6 +122,7 @@ class Evaluation:
             judged: The subjects.
             availability: What is known of missing values beforehand.
             out: The results.csv; what is finished is kept in a folder beside it.
+            limits: How many subjects are rolled out together.
 
         Raises:
             ConfigError: Another evaluation with these results was stopped.
@@ -121,14 +132,14 @@ class Evaluation:
             "data_hash": hash_data(judged.cohort),
             "part": judged.part,
             "availability": availability,
-            "piece_size": ROLLED_OUT_AT_ONCE,
+            "piece_size": limits.rollout_subjects,
         }
         finished = Checkpoint(out.with_name(f".{out.name}.points"), request)
         finished.open(
             remedy="It keeps what is finished of an evaluation that was stopped: repeat that one "
             "to continue it, delete the folder, or choose another --out."
         )
-        return cls(model, judged, availability, finished)
+        return cls(model, judged, availability, finished, limits)
 
     def rows(
         self,
@@ -166,7 +177,7 @@ class Evaluation:
     def _roll_out(self, setting: Setting, bar: Any) -> Outcome:
         """Piece by piece; only what the results need stays in memory."""
         pieces = []
-        for i, rows in enumerate(piece_rows(len(self.judged.cohort))):
+        for i, rows in enumerate(piece_rows(len(self.judged.cohort), self.limits)):
             name = f"{_name(setting)}-{i:05d}.npz"
             piece = self.finished.read(name, Outcome.load)
             if piece is None:

@@ -53,8 +53,8 @@ def model_card(model: NOCTA) -> str:
             "To support decisions that a person makes. It is not a medical device.",
             "Probabilities are calibrated on validation as a whole, not for each kind of subject: "
             "check those you care about.",
-            "If a feature was recorded mostly for some subjects, such as those already ill, the model "
-            "learns past habits of care as if they were biology.",
+            "If a feature was recorded mostly for some subjects, such as those already ill, the "
+            "model learns past habits of care as if they were biology.",
             _privacy(model),
         ),
         "## Made with",

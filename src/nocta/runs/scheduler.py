@@ -190,19 +190,17 @@ def check_workers_know(dataset: str | None, methods: Iterable[str]) -> None:
     Raises:
         ConfigError: A name was registered at run time.
     """
-    from nocta.core.plugins import plugins
-    from nocta.datasets import _registry
-    from nocta.methods.registry import BUILT_IN
+    from nocta import datasets
+    from nocta.methods import registry
 
-    local = {"nocta.datasets": [dataset] if dataset in _registry._registered else []}
-    installed = {*BUILT_IN, *plugins("nocta.methods")}
-    local["nocta.methods"] = [name for name in methods if name not in installed]
-    for group, names in local.items():
-        if names:
-            raise ConfigError(
-                f"'{names[0]}' is registered in this process only, so other processes do not know "
-                f"it. Install it as an entry point `{group}`, or use --jobs 1."
-            )
+    local = [(name, "nocta.methods") for name in methods if registry.is_local(name)]
+    if dataset is not None and datasets.is_local(dataset):
+        local.append((dataset, "nocta.datasets"))
+    for name, group in local:
+        raise ConfigError(
+            f"'{name}' is registered in this process only, so other processes do not know it. "
+            f"Install it as an entry point `{group}`, or use --jobs 1."
+        )
 
 
 def _share_no_bars() -> None:

@@ -18,8 +18,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nocta.core.cohort import Cohort
+from nocta.core.environment import Availability, Results
 from nocta.core.errors import ConfigError, DataError
-from nocta.core.rollout import Availability, Results
 from nocta.runs.checkpoint import differences
 from nocta.runs.files import file_states
 from nocta.runs.results import plain
@@ -231,8 +231,8 @@ class Setup:
     Args:
         source: The data and the split.
         preset: `"default"` or `"paper"`; given to every method that has presets.
-        availability: See `nocta.core.rollout`.
-        results: See `nocta.core.rollout`; the methods are trained under the same rule.
+        availability: See `nocta.core.environment`.
+        results: See `nocta.core.environment`; the methods are trained under the same rule.
         n_points: Operating points per method, chosen by the method on validation.
         cost_weights: Operating points of the methods whose knob is a cost weight.
         budgets: Operating points of the methods that can keep to a hard budget.

@@ -1,4 +1,4 @@
-"""What a worker does in one go, and what it returns. It reads the data itself and writes no file."""
+"""What a worker does in one go and returns. It reads the data itself, and writes no file."""
 
 from __future__ import annotations
 
