@@ -37,7 +37,7 @@ from nocta.core.predictor import Predictor
 from nocta.evaluation.frontier import paired_difference
 from nocta.predictors.fitting import fit_predictor
 from nocta.runs.setup import DataSource
-from nocta.runs.shared import kept_predictor
+from nocta.runs.store import JobStore
 
 METRICS = ("ap", "roc_auc", "cross_entropy")
 MODELS = ("nocta", "gradient boosting")
@@ -122,7 +122,7 @@ def run_model(source: DataSource, seed: int, name: str, kept: Path | None) -> di
     train, val, test = source.split(source.load(seed), seed)
     started = clock.perf_counter()
     fitted: Predictor | Boosting
-    found = kept_predictor(seed, kept / "jobs") if name == MODELS[0] and kept else None
+    found = JobStore(kept).predictor(seed) if name == MODELS[0] and kept else None
     if found is not None:
         fitted = found.predictor
     elif name == MODELS[0]:

@@ -18,7 +18,7 @@ from nocta.runs.setup import DataSource, Setup
 @pytest.fixture(scope="module")
 def comparison(tmp_path_factory: pytest.TempPathFactory) -> Comparison:
     """The reference methods only, with the exact filter: no training."""
-    setup = Setup(source=DataSource("synthetic"), predictor="bayes").rehearsal()
+    setup = Setup(source=DataSource("synthetic"), predictor="bayes").as_quick()
     jobs = make_jobs(["random", "static"], [0])
     return compare(setup, jobs, tmp_path_factory.mktemp("demo"), n_jobs=1)
 
@@ -51,7 +51,7 @@ def test_the_command_prints_the_table_and_names_the_report(
     shown = " ".join(found.output.split())
     assert found.exit_code == 0, shown
     assert asked["methods"] == ["nocta-amortized", "static", "random"]
-    assert asked["setup"] == Setup(source=DataSource("synthetic")).rehearsal()
+    assert asked["setup"] == Setup(source=DataSource("synthetic")).as_quick()
     assert "best possible at the same cost" in shown
     assert "0.512" in shown
     assert "report.html" in shown

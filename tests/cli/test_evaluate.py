@@ -109,7 +109,7 @@ def test_all_subjects_of_its_own_data_come_with_a_warning(
     args = ["--out", tmp_path / "r.csv", "--quiet", "--cost-weights", "0.02", "--part", "all"]
     status, shown = invoke("evaluate", fitted_model, small_clinic, *args)
     assert status == 0
-    assert "too good to be true" in shown
+    assert "scores are optimistic" in shown
     assert rows(tmp_path / "r.csv")[0]["n_subjects"] == "70"
 
 

@@ -14,9 +14,11 @@ from typer.testing import CliRunner
 import nocta
 from nocta.cli.app import app
 from nocta.core.cohort import Cohort
+from nocta.model.folders import PARTIAL
 from nocta.model.nocta import NOCTA
-from nocta.model.persistence import ARRAYS, PARTIAL, read_manifest
+from nocta.model.persistence import ARRAYS, read_manifest, save_predictor
 from nocta.runs import fit_run
+from nocta.runs.checkpoint import Checkpoint
 
 QUICK = ["--quick", "--quiet"]
 
@@ -54,7 +56,7 @@ def test_the_manifest_says_how_the_model_was_made(fitted_model: Path) -> None:
 def test_the_card_names_data_costs_limits_and_privacy(fitted_model: Path) -> None:
     card = (fitted_model / "card.md").read_text("utf-8")
     for said in (
-        "A rehearsal",
+        "A quick run",
         "never used",
         "split by subject with seed 0",
         "| elastography | stiffness, attenuation | $60.00 |",
@@ -107,7 +109,7 @@ def test_a_stopped_fit_goes_on_without_doing_stages_again(
 
     status, shown = invoke("fit", small_clinic, "--out", out, *QUICK)
     assert status == 2
-    assert "unfinished fit; go on with --resume" in shown
+    assert "unfinished fit; continue it with --resume" in shown
     status, shown = invoke("plan", out, small_clinic)
     assert status == 2
     assert "continue it with --resume" in shown
@@ -128,15 +130,13 @@ def test_a_kill_after_the_estimator_keeps_it(
     small_clinic: Path, fitted_model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     out = tmp_path / "m"
-    (out / PARTIAL).mkdir(parents=True)
     record = nocta.load(fitted_model).record_
-    (out / PARTIAL / "request.json").write_text(json.dumps(record["request"]))
-    shutil.copytree(fitted_model, out / PARTIAL / "model")
-    from nocta.model.persistence import save_predictor
-
-    save_predictor(nocta.load(fitted_model).planner_.predictor, out / PARTIAL / "predictor")
-    stages = json.loads((fitted_model / "log.json").read_text("utf-8"))["stages"][:2]
-    (out / PARTIAL / "stages.json").write_text(json.dumps(stages))
+    finished = Checkpoint(out / PARTIAL, record["request"])
+    predictor = nocta.load(fitted_model).planner_.predictor
+    finished.write("estimator", lambda folder: shutil.copytree(fitted_model, folder))
+    finished.write("predictor", lambda folder: save_predictor(predictor, folder))
+    for stage in json.loads((fitted_model / "log.json").read_text("utf-8"))["stages"][:2]:
+        finished.put(f"{stage['stage']}.json", stage)
 
     def never(*args: Any, **options: Any) -> NOCTA:
         raise AssertionError("fitted again")

@@ -89,7 +89,7 @@ def test_the_same_command_again_has_nothing_to_do(
     assert "3 of 3 parts were finished before" in shown
     status, shown = invoke(*args, "--budget", "10")
     assert status == 2
-    assert "was made otherwise" in shown
+    assert "budget is None there and 10.0 here" in shown
     assert "--force" in shown
 
 

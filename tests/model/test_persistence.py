@@ -12,8 +12,9 @@ import nocta
 from nocta.core.errors import ModelError, NotFittedError
 from nocta.core.history import History
 from nocta.model import persistence
+from nocta.model.folders import MANIFEST
 from nocta.model.nocta import NOCTA
-from nocta.model.persistence import ARRAYS, FORMAT, MANIFEST, load_predictor, save_predictor
+from nocta.model.persistence import ARRAYS, FORMAT, load_predictor, save_predictor
 from nocta.predictors.cross_fitted import CrossFittedPredictor
 from nocta.predictors.mlp import MLPPredictor
 from nocta.predictors.training import TrainingConfig

@@ -10,6 +10,8 @@ from fake_methods import FAKES
 
 from nocta.methods.registry import METHODS
 from nocta.runs import score_run
+from nocta.runs.checkpoint import Checkpoint
+from nocta.runs.score_run import ScorePart
 from nocta.runs.setup import DataSource, Setup
 
 
@@ -36,15 +38,15 @@ def clinic() -> tuple[Path, Path]:
 @pytest.fixture
 def interrupted() -> Iterator[Callable[[str], pytest.MonkeyPatch]]:
     """Stop when the result of this name is to be written, until undone."""
-    patch, real = pytest.MonkeyPatch(), score_run.write_atomically
+    patch, real = pytest.MonkeyPatch(), score_run._keep
 
     def stop_at(name: str) -> pytest.MonkeyPatch:
-        def write(path: Path, data: bytes) -> None:
-            if path.name == name:
+        def keep(finished: Checkpoint, job: ScorePart, data: bytes) -> None:
+            if job.file == name:
                 raise KeyboardInterrupt
-            real(path, data)
+            real(finished, job, data)
 
-        patch.setattr(score_run, "write_atomically", write)
+        patch.setattr(score_run, "_keep", keep)
         return patch
 
     yield stop_at

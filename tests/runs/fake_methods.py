@@ -90,13 +90,13 @@ class DyingJob(Job):
 class FragilePart(ScorePart):
     """Takes its process down as often as a file beside the input says of the part."""
 
-    def __call__(self, receipt: dict[str, Any]) -> bytes:
+    def __call__(self, expected: dict[str, Any]) -> bytes:
         file = self.part.path.with_name("deaths")
         name, left = file.read_text("utf-8").split()
         if name == self.part.name and int(left) > 0:
             file.write_text(f"{name} {int(left) - 1}", "utf-8")
             os._exit(1)
-        return super().__call__(receipt)
+        return super().__call__(expected)
 
 
 class Leaking(Honest):

@@ -31,9 +31,9 @@ def test_nothing_is_said_where_every_part_shows_every_class(parts: list[Cohort])
 @pytest.mark.parametrize(
     ("i", "part", "meaning"),
     [
-        (0, "training", "will never be predicted"),
-        (1, "validation", "has no say in when training stops"),
-        (2, "test", "is in no result"),
+        (0, "training", "is never predicted"),
+        (1, "validation", "does not influence when training stops"),
+        (2, "test", "does not count in any result"),
     ],
 )
 def test_the_part_is_named_with_what_it_means(
@@ -44,7 +44,7 @@ def test_the_part_is_named_with_what_it_means(
     (found,) = class_warnings([(0, parts)])
     assert found.startswith(f"class '{name}' has no labelled visit in the {part} part. Such a")
     assert meaning in found
-    assert "Merge rare classes in the table, or split otherwise (--seed, --fractions)." in found
+    assert "Merge rare classes in the table, or change the split (--seed, --fractions)." in found
 
 
 def test_seeds_are_named_where_it_is_not_all_of_them(parts: list[Cohort]) -> None:

@@ -18,11 +18,13 @@ from nocta.model.nocta import NOCTA
 from nocta.runs import cluster, score_run
 from nocta.runs.compare import compare, make_jobs
 from nocta.runs.job import Job
-from nocta.runs.pool import InlineExecutor
+from nocta.runs.scheduler import ThisProcess, open_workers
 from nocta.runs.score_run import ScoreRequest, score_cohort
 from nocta.runs.setup import DataSource, Setup
 from nocta.runs.store import JobStore
 from nocta.runs.sweep import sweep
+from nocta.runs.tasks import DataCheck, Task, run_task
+from nocta.runs.tuning import Tuning
 from nocta.runs.versions import all_versions
 
 pytest.importorskip("distributed")
@@ -83,7 +85,7 @@ def test_a_killed_worker_loses_nothing_and_changes_nothing(
     jobs = make_jobs(METHODS, [0, 1])
     here, there = JobStore(tmp_path / "here"), JobStore(tmp_path / "there")
     assert sweep(exact, jobs, here, n_jobs=1) == []
-    assert cluster.sweep_on_cluster(exact, jobs, there, real.address) == []
+    assert sweep(exact, jobs, there, dask=real.address) == []
     assert victim.held
     assert len(there.records()) == len(jobs)
     assert rows_of(here) == rows_of(there)
@@ -96,15 +98,13 @@ def test_jobs_that_share_a_predictor_equal_the_local_ones(
     jobs = make_jobs(["nothing", "first-visit"], [0])
     here, there = JobStore(tmp_path / "here"), JobStore(tmp_path / "there")
     sweep(learned, jobs, here, n_jobs=1)
-    cluster.sweep_on_cluster(learned, jobs, there, real.address)
+    sweep(learned, jobs, there, dask=real.address)
     assert rows_of(here) == rows_of(there)
     # The predictor came back from its worker and serves jobs that are added later.
     kept = [(store.jobs / "predictor-seed0" / "arrays.safetensors") for store in (here, there)]
     assert kept[0].read_bytes() == kept[1].read_bytes()
     changed = kept[1].stat().st_mtime_ns
-    assert (
-        cluster.sweep_on_cluster(learned, make_jobs(["periodic"], [0]), there, real.address) == []
-    )
+    assert sweep(learned, make_jobs(["periodic"], [0]), there, dask=real.address) == []
     assert kept[1].stat().st_mtime_ns == changed
 
 
@@ -121,16 +121,49 @@ def test_a_finished_job_is_not_run_twice(
     assert finished.stat().st_mtime_ns == before
     # With nothing left, nobody is asked.
     monkeypatch.setattr(cluster, "connect", None)
-    assert cluster.sweep_on_cluster(exact, more, JobStore(tmp_path), real.address) == []
+    assert sweep(exact, more, JobStore(tmp_path), dask=real.address) == []
 
 
-def test_other_data_on_a_worker_are_noticed(real: RealCluster, exact: Setup) -> None:
-    check = cluster.DataCheck(exact.source, "something else")
-    with cluster.connect(real.address) as connected:
-        report = connected.submit(cluster._job, exact, Job("nothing", 0), check, None).result()
-    assert report.record is None
-    assert "holds other data on the worker" in report.reason
-    assert "Traceback" in report.details
+def test_other_data_on_a_worker_are_noticed(
+    real: RealCluster, exact: Setup, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    check = DataCheck(exact.source, "something else")
+    with cluster.connect(real.address) as workers:
+        task = workers.submit(run_task, exact, Task(0, Job("nothing", 0)), None, None, check)
+        with pytest.raises(ConfigError, match="holds other data on the worker"):
+            task.result()
+    monkeypatch.setattr("nocta.runs.sweep.hash_data", lambda cohort: "something else")
+    jobs = [Job("nothing", 0)]
+    (failure,) = sweep(exact, jobs, JobStore(tmp_path), dask=real.address)
+    assert "holds other data on the worker" in failure.reason
+    assert "Traceback" in (tmp_path / "jobs" / "nothing-seed0.error").read_text()
+
+
+def test_a_stopped_tuning_continues_on_the_cluster(
+    real: RealCluster, exact: Setup, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tuned = replace(exact, n_trials=3, audit_subjects=0, n_points=2, quick=True)
+    job = Job("ras", 0, {"grid": [0.1], "rounds": 1, "steps_per_round": 1})
+    here, there = JobStore(tmp_path / "here"), JobStore(tmp_path / "there")
+    assert sweep(tuned, [job], here, n_jobs=1) == []
+    tell, told = Tuning.tell, []
+
+    def stop(self: Tuning, *result: Any) -> None:
+        tell(self, *result)
+        told.append(result)
+        if len(told) == 2:
+            raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Tuning, "tell", stop)
+        with pytest.raises(KeyboardInterrupt):
+            sweep(tuned, [job], there, dask=real.address)
+    assert sweep(tuned, [job], there, dask=real.address) == []
+    found = [store.records()[0].tuning for store in (here, there)]
+    trials = [[(t.options, t.score) for t in tuning.trials] for tuning in found if tuning]
+    assert len(trials[0]) == 3
+    assert trials[0] == trials[1]
+    assert rows_of(here) == rows_of(there)
 
 
 def test_a_job_that_fails_leaves_the_others_alone(
@@ -138,7 +171,7 @@ def test_a_job_that_fails_leaves_the_others_alone(
 ) -> None:
     jobs = [Job("nothing", 0), Job("periodic", 0, {"wrong": 1})]
     store = JobStore(tmp_path)
-    (failure,) = cluster.sweep_on_cluster(exact, jobs, store, real.address)
+    (failure,) = sweep(exact, jobs, store, dask=real.address)
     assert (failure.label, failure.seed) == ("periodic", 0)
     assert "has no option 'wrong'" in failure.reason
     assert "Traceback" in (tmp_path / "jobs" / "periodic-seed0.error").read_text()
@@ -179,7 +212,7 @@ def test_a_stopped_score_goes_on_on_the_cluster(
     with pytest.raises(KeyboardInterrupt):
         score_cohort(request, cohort, out, dask=real.address)
     stop.undo()
-    before = {file.name: file.stat().st_mtime_ns for file in out.iterdir()}
+    before = {file.name: file.stat().st_mtime_ns for file in out.glob("*.parquet")}
     said: list[str] = []
     score_cohort(request, cohort, out, dask=real.address, say=said.append)
     assert said == ([f"{len(before)} of 3 parts were finished before."] if before else [])
@@ -194,26 +227,25 @@ def test_a_part_that_kills_its_workers_is_told_in_a_sentence(
 ) -> None:
     from distributed import KilledWorker
 
-    class Killing(InlineExecutor):
+    class Killing(ThisProcess):
         """Dask's word for a task whose workers all died, for so many tasks."""
 
-        left = deaths
+        n_workers, left = 2, deaths
 
-        def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
+        def submit(self, function: Callable[..., Any], *args: Any) -> Future[Any]:
             if self.left and args[0].part.name == "part-1":
                 self.left -= 1
                 future: Future[Any] = Future()
                 future.set_exception(KilledWorker("part-1", None, 3))  # type: ignore[no-untyped-call]
                 return future
-            return super().submit(fn, *args, **kwargs)
+            return super().submit(function, *args)
 
     @contextmanager
-    def pool(n_jobs: int, dask: str | None) -> Iterator[Any]:
-        executor = Killing()
-        yield lambda: executor, lambda: 2
+    def workers(n_jobs: int, dask: str | None) -> Iterator[Killing]:
+        yield Killing()
 
     model, cohort = score_inputs(tiny_models["amortized"], tmp_path, FEW)
-    monkeypatch.setattr(score_run, "_pool", pool)
+    monkeypatch.setattr(score_run, "open_workers", workers)
     request, out = ScoreRequest.of(model, 0.005), tmp_path / "out"
     if deaths == 1:
         assert score_cohort(request, cohort, out, dask="there") == sum(FEW)
@@ -236,7 +268,7 @@ def test_changed_data_are_read_again_by_a_worker_that_knew_them(
         table.write_text("\n".join(["id,visit,alt,ill", *lines]) + "\n")
         store = JobStore(tmp_path / f"results-{n}")
         jobs = make_jobs(["nothing"], [0])
-        assert cluster.sweep_on_cluster(setup, jobs, store, real.address) == []
+        assert sweep(setup, jobs, store, dask=real.address) == []
         counts += [row["n_subjects"] for row in rows_of(store)]
     assert counts == [12, 18]
 
@@ -244,7 +276,7 @@ def test_changed_data_are_read_again_by_a_worker_that_knew_them(
 @pytest.mark.parametrize("address", ["foo", "tcp://10.0.0.1", ""])
 def test_what_is_no_address_is_refused_at_once(address: str) -> None:
     with (
-        pytest.raises(ConfigError, match="is no address of a Dask scheduler; it has a port"),
+        pytest.raises(ConfigError, match="is not the address of a Dask scheduler; expected a host"),
         cluster.connect(address),
     ):
         pass
@@ -274,13 +306,9 @@ def test_a_worker_that_joins_later_refuses_what_it_would_do_otherwise(real: Real
     with cluster.connect(real.address) as connected:
         assert {"pyarrow", "torch"} <= connected.versions.keys()
         assert connected.submit(len, [1, 2]).result() == 2
-        other = {**connected.versions, "pyarrow": "99.0"}
-        later = replace(connected, versions=other)
-        with pytest.raises(ConfigError, match=r"has pyarrow .*, where the command .* 99.0"):
+        later = cluster.DaskWorkers(connected.client, {**connected.versions, "pyarrow": "99.0"})
+        with pytest.raises(ConfigError, match=r"has pyarrow .*; this command runs with 99.0"):
             later.submit(len, [1, 2]).result()
-        executor = cluster._OneAtATime(connected.client, other)
-        with pytest.raises(ConfigError, match="Workers would give other numbers"):
-            executor.submit(len, [1, 2]).result()
 
 
 def test_a_scheduler_without_workers_is_said_so(
@@ -298,7 +326,15 @@ def test_a_scheduler_without_workers_is_said_so(
 def test_workers_that_join_later_get_their_share(
     real: RealCluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with score_run._pool(1, real.address) as (_, n_at_once):
-        assert n_at_once() == 2
-        monkeypatch.setattr(cluster.Cluster, "n_workers", 8)
-        assert n_at_once() == 16
+    sizes: list[int] = []
+
+    def run_tasks(next_task: Any, submit: Any, n_at_once: Any, running: Any) -> Iterator[None]:
+        sizes.append(n_at_once())
+        monkeypatch.setattr(cluster.DaskWorkers, "n_workers", 8)
+        sizes.append(n_at_once())
+        yield None
+
+    monkeypatch.setattr(score_run, "run_tasks", run_tasks)
+    with open_workers(1, real.address) as workers:
+        assert list(score_run._results([], workers)) == []
+    assert sizes == [2, 16]

@@ -9,12 +9,13 @@ from typing import Any
 
 import pytest
 
+from nocta.core.environment import Availability
 from nocta.core.errors import ConfigError
 from nocta.core.metrics import summarize
 from nocta.core.rollout import Rollout
 from nocta.model.nocta import NOCTA
 from nocta.planning.limits import Limits
-from nocta.runs.evaluate_run import PointStore, judge_points, made_from
+from nocta.runs.evaluate_run import Evaluation
 from nocta.runs.results import MEASURES, TIMES
 from nocta.runs.saved import Judged
 from small_models import Parts
@@ -39,9 +40,15 @@ def judged(tiny_parts: Parts) -> Judged:
 
 
 @pytest.fixture
-def store(model: NOCTA, judged: Judged, tmp_path: Path) -> PointStore:
-    origin = made_from(tmp_path / "model", judged, "on-arrival", LIMITS)
-    return PointStore(tmp_path / "r.csv", origin)
+def evaluation(model: NOCTA, judged: Judged, tmp_path: Path) -> Evaluation:
+    return evaluate(model, judged, tmp_path)
+
+
+def evaluate(
+    model: NOCTA, judged: Judged, folder: Path, availability: Availability = "on-arrival"
+) -> Evaluation:
+    out = folder / "r.csv"
+    return Evaluation.open(model, folder / "model", judged, availability, out, LIMITS)
 
 
 @dataclass
@@ -67,20 +74,17 @@ def spy(monkeypatch: pytest.MonkeyPatch) -> Iterator[Spy]:
         yield found
 
 
-def judge(
-    model: NOCTA, judged: Judged, store: PointStore, said: list[str] | None = None
-) -> list[dict[str, Any]]:
+def judge(evaluation: Evaluation, said: list[str] | None = None) -> list[dict[str, Any]]:
     """All rows, without how long they took."""
-    store.open()
-    say = (said if said is not None else []).append
-    rows = judge_points(model, judged, SETTINGS, "on-arrival", store, say=say, limits=LIMITS)
+    evaluation.finished.open()
+    rows = evaluation.rows(SETTINGS, say=(said if said is not None else []).append)
     return [{name: value for name, value in row.items() if name not in TIMES} for row in rows]
 
 
 def test_pieces_measure_what_one_rollout_does(
-    model: NOCTA, judged: Judged, store: PointStore, spy: Spy
+    model: NOCTA, judged: Judged, evaluation: Evaluation, spy: Spy
 ) -> None:
-    rows = judge(model, judged, store)
+    rows = judge(evaluation)
     assert len(spy.sizes) == N_PIECES * len(SETTINGS)
     assert max(spy.sizes) <= PIECE
     for row, setting in zip(rows, SETTINGS, strict=True):
@@ -93,67 +97,59 @@ def test_pieces_measure_what_one_rollout_does(
 
 @pytest.mark.parametrize("finished", [1, N_PIECES, N_PIECES + 2])
 def test_a_stopped_run_goes_on_with_the_next_piece(
-    finished: int, model: NOCTA, judged: Judged, store: PointStore, spy: Spy
+    finished: int, evaluation: Evaluation, spy: Spy
 ) -> None:
-    expected = judge(model, judged, store)
-    store.close()
+    expected = judge(evaluation)
+    evaluation.finished.clear()
     spy.sizes, spy.last = [], finished
     with pytest.raises(KeyboardInterrupt):
-        judge(model, judged, store)
+        judge(evaluation)
     spy.sizes, spy.last = [], None
     said: list[str] = []
-    assert judge(model, judged, store, said) == expected
+    assert judge(evaluation, said) == expected
     assert len(spy.sizes) == N_PIECES * len(SETTINGS) - finished
     before = ["1 of 2 operating points were finished before."]
     assert said == (before if finished >= N_PIECES else [])
-    store.close()
-    assert not store.folder.exists()
+    evaluation.finished.clear()
+    assert not evaluation.finished.folder.exists()
 
 
-def test_a_damaged_piece_is_rolled_out_again(
-    model: NOCTA, judged: Judged, store: PointStore, spy: Spy
-) -> None:
+def test_a_damaged_piece_is_rolled_out_again(evaluation: Evaluation, spy: Spy) -> None:
     spy.last = 2
     with pytest.raises(KeyboardInterrupt):
-        judge(model, judged, store)
-    piece = min(store.folder.glob("*.npz"))
+        judge(evaluation)
+    piece = min(evaluation.finished.folder.glob("*.npz"))
     piece.write_bytes(piece.read_bytes()[:100])
     spy.sizes, spy.last = [], None
-    judge(model, judged, store)
+    judge(evaluation)
     assert len(spy.sizes) == N_PIECES * len(SETTINGS) - 1
 
 
 def test_what_another_evaluation_finished_is_not_mixed_in(
-    model: NOCTA, judged: Judged, store: PointStore, tmp_path: Path
+    model: NOCTA, judged: Judged, evaluation: Evaluation, tmp_path: Path
 ) -> None:
-    judge(model, judged, store)
+    judge(evaluation)
     others = {
-        "data": replace(judged, cohort=judged.cohort.subset([0, 1])),
-        "part": replace(judged, part="all"),
+        "the data changed": replace(judged, cohort=judged.cohort.subset([0, 1])),
+        "part is 'test' there and 'all' here": replace(judged, part="all"),
     }
-    for name, other in others.items():
-        found = PointStore(
-            tmp_path / "r.csv", made_from(tmp_path / "model", other, "on-arrival", LIMITS)
-        )
-        with pytest.raises(ConfigError, match=f"with other {name}. Repeat that one"):
-            found.open()
+    for said, other in others.items():
+        with pytest.raises(ConfigError, match=f"{said}. It keeps what is finished"):
+            evaluate(model, other, tmp_path)
+    with pytest.raises(ConfigError, match="availability is 'on-arrival' there and 'known' here"):
+        evaluate(model, judged, tmp_path, "known")
     model.record_ = {"fit_seconds": 2.0}
     model.save(tmp_path / "model")
-    found = PointStore(tmp_path / "r.csv", made_from(tmp_path / "model", judged, "known"))
-    with pytest.raises(ConfigError, match="with other model and availability"):
-        found.open()
-    store.open()
+    with pytest.raises(ConfigError, match="the model changed"):
+        evaluate(model, judged, tmp_path)
+    evaluation.finished.open()
 
 
 def test_progress_counts_subjects_of_every_piece(
-    model: NOCTA,
-    judged: Judged,
-    store: PointStore,
-    spy: Spy,
-    capsys: pytest.CaptureFixture[str],
+    judged: Judged, evaluation: Evaluation, spy: Spy, capsys: pytest.CaptureFixture[str]
 ) -> None:
     total = len(judged.cohort) * len(SETTINGS)
-    rows = judge_points(model, judged, SETTINGS, "on-arrival", store, progress=True)
+    rows = evaluation.rows(SETTINGS, progress=True)
     next(rows)
     rows.close()  # type: ignore[attr-defined]  # a generator
     shown = capsys.readouterr().err

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import numpy as np
@@ -14,6 +13,7 @@ from nocta.predictors.neural import NeuralPredictor
 from nocta.predictors.recurrent import RecurrentPredictor
 from nocta.predictors.summary import SummaryPredictor
 from nocta.predictors.training import TrainingConfig
+from nocta.runs.checkpoint import Checkpoint
 from nocta.runs.fit_stages import Stages
 from small_models import Parts
 
@@ -44,9 +44,10 @@ def test_a_finished_predictor_is_told_in_words(
     fitted = member.fit(*tiny_parts[:2])
     whole = CrossFittedPredictor([fitted] * n_members, np.zeros(len(tiny_parts[0]), dtype=np.int64))
     heard: list[str] = []
-    Stages(tmp_path, heard.append).predictor(lambda: whole)
+    finished = Checkpoint(tmp_path, {"seed": 0})
+    Stages(finished, heard.append).predictor(lambda: whole)
     assert heard[0].startswith(said)
-    (stage,) = json.loads((tmp_path / "stages.json").read_text("utf-8"))
+    stage = finished.get("predictor.json")
     assert len(stage["runs"]) == n_members
     run = stage["runs"][0]
     if isinstance(member, SummaryPredictor):
@@ -58,6 +59,6 @@ def test_a_finished_predictor_is_told_in_words(
     def never() -> CrossFittedPredictor:
         raise AssertionError("fitted again")
 
-    kept = Stages(tmp_path, heard.append).predictor(never)
+    kept = Stages(finished, heard.append).predictor(never)
     assert type(kept.members[0]) is type(member)
     assert heard[-1] == "predictor: kept from before."

@@ -18,7 +18,7 @@ from nocta.core.cohort import Cohort
 from nocta.core.errors import ConfigError, DataError, ProcessKilled
 from nocta.model.nocta import NOCTA
 from nocta.runs import score_run
-from nocta.runs.files import Stamp
+from nocta.runs.files import FileState
 from nocta.runs.score_run import ScorePart, ScoreRequest, score_cohort
 from nocta.testing import tiny_cohort
 
@@ -69,9 +69,9 @@ def computed(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     found: list[str] = []
     real = ScorePart.__call__
 
-    def spy(self: ScorePart, receipt: dict[str, Any]) -> bytes:
+    def spy(self: ScorePart, expected: dict[str, Any]) -> bytes:
         found.append(self.part.name)
-        return real(self, receipt)
+        return real(self, expected)
 
     monkeypatch.setattr(ScorePart, "__call__", spy)
     return found
@@ -83,7 +83,7 @@ def test_a_folder_of_parts_becomes_a_folder_of_results(
     model, cohort = inputs
     out = tmp_path / "scores"
     assert score_cohort(ScoreRequest.of(model, 0.005), cohort, out, n_jobs=1) == sum(FEW)
-    assert sorted(f.name for f in out.iterdir()) == [f"part-{i}.parquet" for i in range(3)]
+    assert sorted(f.name for f in out.glob("[!.]*")) == [f"part-{i}.parquet" for i in range(3)]
     sizes = [parquet.read_metadata(out / f"part-{i}.parquet").num_rows for i in range(3)]
     assert sizes == list(FEW)
 
@@ -191,7 +191,7 @@ def test_results_of_other_settings_are_not_mixed(
     model, cohort = inputs
     for out in (tmp_path / "scores", tmp_path / "scores.parquet"):
         score_cohort(ScoreRequest.of(model, 0.005), cohort, out, n_jobs=1)
-        with pytest.raises(ConfigError, match="made otherwise"):
+        with pytest.raises(ConfigError, match="was made with other settings"):
             score_cohort(ScoreRequest.of(model, 0.001), cohort, out, n_jobs=1)
         computed.clear()
         score_cohort(ScoreRequest.of(model, 0.001), cohort, out, n_jobs=1, force=True)
@@ -236,7 +236,7 @@ def test_results_of_parts_that_are_gone_are_not_left_among_the_others(
     assert (out / "part-2.parquet").is_file()
     score_cohort(request, cohort, out, n_jobs=1, force=True)
     names = ["other.parquet", "part-0.parquet", "part-1.parquet"]
-    assert sorted(file.name for file in out.iterdir()) == names
+    assert sorted(file.name for file in out.glob("[!.]*")) == names
     assert pd.read_parquet(out)["subject"].is_unique
 
 
@@ -245,7 +245,9 @@ def test_a_part_without_rows_has_no_result(inputs: tuple[Path, Path], tmp_path: 
     pd.read_parquet(cohort / "part-0.parquet").iloc[:0].to_parquet(cohort / "empty.parquet")
     out = tmp_path / "scores"
     assert score_cohort(ScoreRequest.of(model, 0.005), cohort, out, n_jobs=1) == sum(FEW)
-    assert sorted(file.name for file in out.iterdir()) == [f"part-{i}.parquet" for i in range(3)]
+    assert sorted(file.name for file in out.glob("[!.]*")) == [
+        f"part-{i}.parquet" for i in range(3)
+    ]
 
 
 def test_scoring_begins_before_every_input_is_hashed(
@@ -253,17 +255,17 @@ def test_scoring_begins_before_every_input_is_hashed(
 ) -> None:
     model, cohort = inputs
     events: list[str] = []
-    hashed, scored = score_run._digest_of, ScorePart.__call__
+    hashed, scored = score_run._hash_of, ScorePart.__call__
 
-    def digest(path: str, stamp: Stamp) -> str:
+    def hash_of(path: str, state: FileState) -> str:
         events.append(f"hash {Path(path).stem}")
-        return hashed(path, stamp)
+        return hashed(path, state)
 
-    def call(self: ScorePart, receipt: dict[str, Any]) -> bytes:
+    def call(self: ScorePart, expected: dict[str, Any]) -> bytes:
         events.append(f"score {self.part.name}")
-        return scored(self, receipt)
+        return scored(self, expected)
 
-    monkeypatch.setattr(score_run, "_digest_of", digest)
+    monkeypatch.setattr(score_run, "_hash_of", hash_of)
     monkeypatch.setattr(ScorePart, "__call__", call)
     score_cohort(ScoreRequest.of(model, 0.005), cohort, tmp_path / "scores", n_jobs=1)
     assert events.index("score part-0") < events.index("hash part-1")
@@ -272,10 +274,10 @@ def test_scoring_begins_before_every_input_is_hashed(
 def test_a_result_says_what_it_was_made_from(inputs: tuple[Path, Path], tmp_path: Path) -> None:
     model, cohort = inputs
     score_cohort(ScoreRequest.of(model, 0.005, 3.0), cohort, tmp_path / "s", n_jobs=1)
-    stamp = parquet.read_schema(tmp_path / "s" / "part-0.parquet").metadata[b"nocta.score"]
-    found = json.loads(stamp)
+    text = parquet.read_schema(tmp_path / "s" / "part-0.parquet").metadata[b"nocta.score"]
+    found = json.loads(text)
     assert (found["cost_weight"], found["budget"]) == (0.005, 3.0)
-    assert str(tmp_path) not in stamp.decode()
+    assert str(tmp_path) not in text.decode()
 
 
 def test_subjects_keep_the_type_of_the_input(tiny_models: dict[str, NOCTA], tmp_path: Path) -> None:
@@ -296,7 +298,7 @@ def test_a_mistake_in_a_part_names_it(inputs: tuple[Path, Path], tmp_path: Path)
     out = tmp_path / "scores"
     with pytest.raises(DataError, match=r"part-1.parquet"):
         score_cohort(ScoreRequest.of(model, 0.005), cohort, out, n_jobs=1)
-    assert [f.name for f in out.iterdir()] == ["part-0.parquet"]
+    assert [f.name for f in out.glob("[!.]*")] == ["part-0.parquet"]
 
 
 def test_another_model_under_the_same_name_is_noticed(
@@ -337,3 +339,15 @@ def test_a_part_whose_process_dies_is_scored_once_more(
     for i in range(3):
         name = f"part-{i}.parquet"
         assert (out / name).read_bytes() == (tmp_path / "calm" / name).read_bytes()
+
+
+def test_a_folder_of_something_else_is_refused(inputs: tuple[Path, Path], tmp_path: Path) -> None:
+    model, cohort = inputs
+    request = ScoreRequest.of(model, 0.005)
+    with pytest.raises(ConfigError, match="holds a saved model; choose another --out"):
+        score_cohort(request, cohort, model, n_jobs=1, force=True)
+    out = tmp_path / "scores"
+    score_cohort(request, cohort, out, n_jobs=1)
+    (out / ".checkpoint.json").unlink()
+    with pytest.raises(ConfigError, match="not the settings they were made with"):
+        score_cohort(request, cohort, out, n_jobs=1)

@@ -13,7 +13,7 @@ import pytest
 from nocta.core.cohort import Cohort
 from nocta.core.errors import ConfigError, DataError
 from nocta.datasets import synthetic
-from nocta.runs.setup import DataSource, Setup, _read_parts, data_fingerprint
+from nocta.runs.setup import DataSource, Setup, _read_parts, hash_data
 
 
 def test_synthetic_data_are_drawn_with_the_seed() -> None:
@@ -197,11 +197,11 @@ def test_what_is_cut_from_the_data_does_not_make_them_be_read_again(
     assert reads == [0]
 
 
-def test_changed_data_have_another_fingerprint() -> None:
+def test_changed_data_have_another_hash() -> None:
     cohort = DataSource("synthetic", max_subjects=10).load(0)
     labels = cohort.labels.copy()
     labels[3, 4] += 1
     dearer = cohort.with_catalog(cohort.catalog.with_costs({"digit": 2.0}))
-    found = {data_fingerprint(c) for c in (cohort, replace(cohort, labels=labels), dearer)}
+    found = {hash_data(c) for c in (cohort, replace(cohort, labels=labels), dearer)}
     assert len(found) == 3
-    assert data_fingerprint(cohort) == data_fingerprint(cohort.subset(slice(None)))
+    assert hash_data(cohort) == hash_data(cohort.subset(slice(None)))

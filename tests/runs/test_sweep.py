@@ -10,11 +10,13 @@ import fake_methods
 import pytest
 from fake_methods import DyingJob
 
+from nocta import datasets
 from nocta.core.errors import ConfigError
+from nocta.methods import registry
 from nocta.runs.compare import compare, make_jobs
 from nocta.runs.job import Job
 from nocta.runs.results import TIMES, read_results
-from nocta.runs.setup import Setup
+from nocta.runs.setup import DataSource, Setup
 from nocta.runs.store import JobStore
 from nocta.runs.sweep import _plan, sweep
 
@@ -79,10 +81,10 @@ def test_processes_give_the_same_numbers_and_survive_one_that_dies(
 def test_a_seed_without_its_predictor_fails_alone(
     small_setup: Setup, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def no_memory(setup: Setup, seed: int, jobs: Path) -> None:
+    def no_memory(setup: Setup, seed: int) -> None:
         raise MemoryError("too large")
 
-    monkeypatch.setattr("nocta.runs.sweep.shared_predictor", no_memory)
+    monkeypatch.setattr("nocta.runs.tasks.shared_predictor", no_memory)
     monkeypatch.setattr("nocta.runs.sweep.is_kept", lambda setup: True)
     setup = replace(small_setup, predictor="learned")
     store = JobStore(tmp_path)
@@ -95,10 +97,11 @@ def test_a_seed_without_its_predictor_fails_alone(
 
 
 def test_a_predictor_is_fitted_before_the_jobs_of_its_seed(
-    small_setup: Setup, monkeypatch: pytest.MonkeyPatch
+    small_setup: Setup, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("nocta.runs.sweep.is_kept", lambda setup: True)
-    tasks = _plan(small_setup, make_jobs(["nothing", "fake-honest"], [0, 1]))
+    jobs = make_jobs(["nothing", "fake-honest"], [0, 1])
+    tasks = _plan(small_setup, jobs, JobStore(tmp_path))
     seen = [(task.label, task.seed) for task in tasks]
     one = ["predictor", "nothing", "fake-honest"]
     assert seen == [(name, seed) for seed in (0, 1) for name in one]
@@ -133,7 +136,7 @@ def test_changed_data_in_the_same_folder_are_refused(small_setup: Setup, tmp_pat
     store = JobStore(tmp_path)
     store.open(small_setup, "abc")
     store.open(small_setup, "abc")
-    with pytest.raises(ConfigError, match="the data have changed since"):
+    with pytest.raises(ConfigError, match="the data changed"):
         store.open(small_setup, "xyz")
 
 
@@ -185,8 +188,53 @@ def test_a_sweep_that_goes_on_knows_at_once_how_long(
     store = JobStore(tmp_path)
     sweep(small_setup, [Job("nothing", 0)], store, n_jobs=1)
     record = store.read(Job("nothing", 0))
+    assert record is not None
     store.save(Job("nothing", 0), replace(record, seconds=2400.0))
     capsys.readouterr()
     sweep(small_setup, make_jobs(["nothing"], [0, 1]), store, n_jobs=1, progress=True)
     shown = capsys.readouterr().err
     assert "1/2 [00:00, about 40 min left, nothing 1]" in shown
+
+
+@pytest.mark.parametrize("mark", ["manifest.json", ".partial", ".checkpoint.json"])
+def test_a_folder_of_something_else_is_refused(
+    mark: str, small_setup: Setup, tmp_path: Path
+) -> None:
+    (tmp_path / mark).write_text("{}", "utf-8")
+    with pytest.raises(ConfigError, match=r"holds .*; choose another --out"):
+        compare(small_setup, [Job("nothing", 0)], tmp_path, n_jobs=1)
+    assert [path.name for path in tmp_path.iterdir()] == [mark]
+
+
+def test_a_damaged_job_file_is_run_again(small_setup: Setup, tmp_path: Path) -> None:
+    jobs = make_jobs(["nothing"], [0, 1])
+    compare(small_setup, jobs, tmp_path, n_jobs=1)
+    file = tmp_path / "jobs" / "nothing-seed1.json"
+    file.write_text(file.read_text("utf-8")[:100], "utf-8")
+    with pytest.raises(ConfigError, match="is damaged; delete it and run the job again"):
+        JobStore(tmp_path).records()
+    assert len(compare(small_setup, jobs, tmp_path, n_jobs=1).records) == 2
+
+
+def test_a_method_of_this_process_only_is_refused_for_others(
+    small_setup: Setup, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(registry, "is_local", lambda name: name.startswith("fake-"))
+    jobs = make_jobs(["fake-honest"], [0, 1])
+    for options in ({"n_jobs": 2}, {"dask": "tcp://10.0.0.1:8786"}):
+        with pytest.raises(ConfigError, match=r"'fake-honest' is registered in this process only"):
+            compare(small_setup, jobs, tmp_path / "out", **options)  # type: ignore[arg-type]
+        assert not (tmp_path / "out").exists()
+    assert not compare(small_setup, jobs, tmp_path / "out", n_jobs=1).failures
+
+
+def test_a_data_set_of_this_process_only_is_refused_for_others(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(datasets, "is_local", lambda name: name == "synthetic")
+    setup = Setup(DataSource("synthetic", max_subjects=60), n_points=1, audit_subjects=0)
+    jobs = make_jobs(["nothing", "everything"], [0])
+    said = r"'synthetic' is registered in this process only.*entry point `nocta.datasets`.*--jobs 1"
+    with pytest.raises(ConfigError, match=said):
+        compare(setup, jobs, tmp_path / "out", n_jobs=2)
+    assert not (tmp_path / "out").exists()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from collections import defaultdict
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -22,12 +23,13 @@ from nocta.report.build import render
 from nocta.runs.compare import compare, make_jobs
 from nocta.runs.job import Job, run_job
 from nocta.runs.method_options import make_method, option_defaults
-from nocta.runs.option_search import OptionSearch
 from nocta.runs.record import TuningRecord
 from nocta.runs.setup import DataSource, Setup
 from nocta.runs.store import JobStore
-from nocta.runs.sweep import Task
-from nocta.runs.tuning import TrialFile, count_trials, tune
+from nocta.runs.sweep import _Sweep
+from nocta.runs.tasks import Task
+from nocta.runs.tuning import Tuning
+from nocta.runs.tuning import tune as run_trials
 from nocta.runs.validation_area import ValidationArea, class_frequencies
 from nocta.testing import RunningMeanPredictor, tiny_cohort
 
@@ -37,9 +39,16 @@ def tuned_setup(small_setup: Setup) -> Setup:
     return replace(small_setup, n_trials=4)
 
 
-def search(name: str = "fake-tunable", seed: int = 0, **fixed: Any) -> OptionSearch:
+def search(n_trials: int, seed: int = 0, **fixed: Any) -> Tuning:
     defaults = {"n_visits": 2, "sharpness": 1.0, "order": "early"}
-    return OptionSearch(make_method(name, {}), seed, fixed, defaults)
+    return Tuning(make_method("fake-tunable", {}), seed, n_trials, fixed, defaults)
+
+
+def tune(
+    tuning: Tuning, score: Callable[[dict[str, Any]], float], journal: Path | None = None
+) -> Tuning:
+    tuning.open(journal)
+    return run_trials(tuning, score)
 
 
 def taste(options: dict[str, Any]) -> float:
@@ -48,46 +57,46 @@ def taste(options: dict[str, Any]) -> float:
 
 
 def tried(found: Any) -> list[dict[str, Any]]:
-    return [trial.proposal.options for trial in found.trials]
+    return [trial["options"] for trial in found.trials]
 
 
 # -- trials ---------------------------------------------------------------------------------
 
 
 def test_the_defaults_come_first_and_the_best_is_chosen() -> None:
-    found = tune(search(), taste, 12)
+    found = tune(search(12), taste)
     assert tried(found)[0] == {}
     assert len(found.trials) == 12
-    scores = [trial.score for trial in found.trials]
+    scores = [trial["score"] for trial in found.trials]
     assert taste(found.chosen) == max(s for s in scores if s is not None) >= taste({})
     assert found.names == ("n_visits", "sharpness", "order")
 
 
 def test_of_equals_the_defaults_win() -> None:
-    assert tune(search(), lambda options: 0.5, 6).chosen == {}
+    assert tune(search(6), lambda options: 0.5).chosen == {}
 
 
 def test_nothing_is_tried_twice() -> None:
-    options = tried(tune(search(order="late", sharpness=1.0), taste, 40))
+    options = tried(tune(search(40, order="late", sharpness=1.0), taste))
     assert len(options) == 10  # the defaults, spelled out, count as tried
     assert all(a != b for i, a in enumerate(options) for b in options[:i])
 
 
 def test_the_same_seed_tries_the_same_and_another_does_not() -> None:
-    first, again, other = (tune(search(seed=s), taste, 8) for s in (3, 3, 4))
+    first, again, other = (tune(search(8, seed=s), taste) for s in (3, 3, 4))
     assert tried(first) == tried(again)
     assert tried(first)[1:] != tried(other)[1:]
 
 
 def test_later_trials_learn_from_scores() -> None:
-    liked = tune(search(), taste, 30)
-    loathed = tune(search(), lambda options: -taste(options), 30)
+    liked = tune(search(30), taste)
+    loathed = tune(search(30), lambda options: -taste(options))
     mean = [np.mean([o["n_visits"] for o in tried(found)[10:]]) for found in (liked, loathed)]
     assert mean[0] > mean[1] + 1
 
 
 def test_options_that_were_given_are_not_tuned() -> None:
-    found = tune(search(n_visits=5), taste, 5)
+    found = tune(search(5, n_visits=5), taste)
     assert found.names == ("sharpness", "order")
     assert all("n_visits" not in options for options in tried(found))
 
@@ -98,10 +107,10 @@ def test_a_trial_that_fails_is_noted_and_never_chosen() -> None:
             raise RuntimeError("the loss\nis not a number")
         return taste(options)
 
-    found = tune(search(), picky, 12)
-    failed = [trial for trial in found.trials if trial.score is None]
+    found = tune(search(12), picky)
+    failed = [trial for trial in found.trials if trial["score"] is None]
     assert failed
-    assert {trial.error for trial in failed} == {"RuntimeError: the loss is not a number"}
+    assert {trial["error"] for trial in failed} == {"RuntimeError: the loss is not a number"}
     assert found.chosen.get("order", "early") == "early"
 
 
@@ -110,18 +119,18 @@ def test_defaults_that_fail_are_an_error() -> None:
         raise RuntimeError("no")
 
     with pytest.raises(RuntimeError, match="no"):
-        tune(search(), broken, 3)
+        tune(search(3), broken)
 
 
 def test_a_score_that_is_not_defined_is_not_chosen() -> None:
-    found = tune(search(), lambda options: float("nan") if options else 0.1, 4)
-    assert [trial.score for trial in found.trials] == [0.1, None, None, None]
+    found = tune(search(4), lambda options: float("nan") if options else 0.1)
+    assert [trial["score"] for trial in found.trials] == [0.1, None, None, None]
     assert found.chosen == {}
 
 
 def test_a_killed_tuning_goes_on_and_ends_with_the_same_choice(tmp_path: Path) -> None:
-    whole = tune(search(), taste, 9)
-    file = TrialFile(tmp_path / "a.trials", {"job": "a"})
+    whole = tune(search(9), taste)
+    journal = tmp_path / "journal.log"
     calls: list[dict[str, Any]] = []
 
     def dying(options: dict[str, Any]) -> float:
@@ -131,22 +140,35 @@ def test_a_killed_tuning_goes_on_and_ends_with_the_same_choice(tmp_path: Path) -
         return taste(options)
 
     with pytest.raises(KeyboardInterrupt):
-        tune(search(), dying, 9, file)
-    assert count_trials(tmp_path / "a.trials") == 4
-    rest = tune(search(), dying, 9, file)
+        tune(search(9), dying, journal)
+    again = search(9)
+    again.open(journal)
+    assert len(again.trials) == 4
+    rest = tune(again, dying, journal)
     assert len(calls) == 5 + 5
     assert tried(rest) == tried(whole)
     assert rest.chosen == whole.chosen
 
 
-def test_trials_of_something_else_are_dropped(tmp_path: Path) -> None:
-    path = tmp_path / "a.trials"
-    tune(search(), taste, 3, TrialFile(path, {"job": "a"}))
-    assert TrialFile(path, {"job": "b"}).read() == []
-    assert len(TrialFile(path, {"job": "a"}).read()) == 3
-    path.write_text('{"signature"', "utf-8")
-    assert TrialFile(path, {"job": "a"}).read() == []
-    assert count_trials(tmp_path / "none.trials") == 0
+def test_trials_of_another_job_are_dropped(tmp_path: Path) -> None:
+    store, job = JobStore(tmp_path), Job("fake-tunable", 0)
+    tune(search(3), taste, store.tuning(job, ["n_visits"]))
+    assert store.tuning(job, ["n_visits"]).is_file()
+    assert not store.tuning(job, ["order"]).exists()
+    tune(search(3), taste, store.tuning(job, ["order"]))
+    assert not store.tuning(replace(job, options={"n_visits": 3}), ["order"]).exists()
+
+
+@pytest.mark.parametrize("damage", ['{"op_code"', '{"op_code"\n{"op_code": 0}\n'])
+def test_a_damaged_journal_begins_again(damage: str, tmp_path: Path) -> None:
+    journal = tmp_path / "journal.log"
+    tune(search(3), taste, journal)
+    whole = journal.read_text("utf-8")
+    journal.write_text(f"{whole}{damage}", "utf-8")
+    found = tune(search(3), taste, journal)
+    assert len(found.trials) == 3
+    tune(search(4), taste, journal)
+    assert len(tune(search(5), taste, journal).trials) == 5
 
 
 def test_without_optuna_the_extra_is_named(
@@ -253,11 +275,11 @@ def test_a_killed_job_goes_on_with_its_trials(
     monkeypatch.setattr(ValidationArea, "score", dying)
     with pytest.raises(KeyboardInterrupt):
         compare(tuned_setup, jobs, store.directory, n_jobs=1)
-    title = Task("job", 0, jobs[0]).title(tuned_setup, store)
-    assert title == "fake-tunable 0 (trial 2 of 4)"
+    state = _Sweep(tuned_setup, store, [])
+    assert state.title(state._with_options(Task(0, jobs[0]))) == "fake-tunable 0 (trial 2 of 4)"
     compare(tuned_setup, jobs, store.directory, n_jobs=1)
     assert len(notes.read_text("utf-8").splitlines()) == 3 + 2 + 1  # and the choice is fitted
-    assert not store.trials(jobs[0]).exists()
+    assert [path.name for path in store.jobs.iterdir()] == ["fake-tunable-seed0.json"]
 
 
 def test_other_numbers_of_trials_do_not_mix(tuned_setup: Setup, tmp_path: Path) -> None:
@@ -298,9 +320,9 @@ def _spaces() -> list[tuple[str, str]]:
 def test_every_search_space_is_made_of_options_of_the_method(name: str, preset: str) -> None:
     method: Method = make_method(name, {}, preset=preset)
     for seed in range(3):
-        found = tune(OptionSearch(method, seed), lambda options: 0.0, 3)
+        found = tune(Tuning(method, seed, 3), lambda options: 0.0)
         for trial in found.trials:
-            make_method(name, trial.proposal.options, preset=preset)
+            make_method(name, trial["options"], preset=preset)
 
 
 @pytest.mark.parametrize("estimator", ["amortized", "contrastive", "ensemble"])
@@ -308,18 +330,18 @@ def test_every_search_space_is_made_of_options_of_the_method(name: str, preset: 
 def test_nocta_is_tuned_around_its_defaults(estimator: str, preset: str) -> None:
     name = f"nocta-{estimator}"
     defaults = option_defaults(name, preset)
-    looked = OptionSearch(make_method(name, {}, preset=preset), 0, {}, defaults)
+    looked = Tuning(make_method(name, {}, preset=preset), 0, 1, {}, defaults)
     assert len(looked.names) >= 3
-    first = looked.propose([])
-    assert first is not None
+    tune(looked, lambda options: 0.5)
+    (first,) = looked._study.trials
     assert first.params == {option: defaults[option] for option in looked.names}
 
 
 @pytest.mark.parametrize("name", ["asac", "ras", "as", "dime", "difa"])
 def test_baselines_are_tuned_around_their_defaults(name: str) -> None:
     defaults = option_defaults(name)
-    looked = OptionSearch(make_method(name, {}), 0, {}, defaults)
+    looked = Tuning(make_method(name, {}), 0, 1, {}, defaults)
     assert len(looked.names) >= 2
-    first = looked.propose([])
-    assert first is not None
+    tune(looked, lambda options: 0.5)
+    (first,) = looked._study.trials
     assert first.params == {option: defaults[option] for option in looked.names}

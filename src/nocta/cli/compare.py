@@ -144,7 +144,7 @@ def compare(
         n_trials=tune,
     )
     if quick:
-        setup = setup.rehearsal()
+        setup = setup.as_quick()
     names = parse_methods(methods)
     wanted = make_jobs(names, range(seeds), parse_method_options(option or [], names))
     splits = splits_to_look_at(setup.source, range(seeds))

@@ -43,7 +43,7 @@ def demo(
 
     setup = Setup(source=DataSource("synthetic"))
     if quick:
-        setup = setup.rehearsal()
+        setup = setup.as_quick()
     errors = Console(stderr=True, highlight=False)
     errors.print(
         "Fitting a predictor, then NOCTA and two reference methods, on the paper's synthetic task."

@@ -88,7 +88,7 @@ def evaluate(
     from nocta.core.errors import ConfigError
     from nocta.model.persistence import load
     from nocta.runs import saved
-    from nocta.runs.evaluate_run import PointStore, judge_points, made_from
+    from nocta.runs.evaluate_run import Evaluation
     from nocta.runs.results import results_frame, write_results
     from nocta.runs.setup import DataSource
 
@@ -117,11 +117,10 @@ def evaluate(
 
     say(f"{judged.cohort.name}: {judged.note}.")
     say_remarks(judged.remarks, judged.warnings)
-    store = PointStore(out, made_from(model, judged, rule))
-    store.open()
+    evaluation = Evaluation.open(fitted, model, judged, rule, out)
     rows = []
     try:
-        for row in judge_points(fitted, judged, settings, rule, store, progress=not quiet, say=say):
+        for row in evaluation.rows(settings, progress=not quiet, say=say):
             rows.append(row)
             write_results(results_frame(rows), out)
         middle = settings[len(settings) // 2]
@@ -129,7 +128,7 @@ def evaluate(
     except KeyboardInterrupt:
         say("\nStopped. What is finished is kept; the same command goes on.")
         raise typer.Exit(130) from None
-    store.close()
+    evaluation.finished.clear()
     frame = results_frame(rows)
     _print(frame, fitted)
     typer.echo(f"Audit: {finding}")

@@ -24,6 +24,7 @@ METHODS: dict[str, str] = {
     "random": "nocta.methods.reference.simple:Random",
     "static": "nocta.methods.reference.simple:Static",
 }
+_BUILT_IN = frozenset(METHODS)
 
 
 def method_class(name: str) -> type[Method]:
@@ -41,6 +42,11 @@ def method_class(name: str) -> type[Method]:
     module, _, attribute = METHODS[name].partition(":")
     found: type[Method] = getattr(import_module(module), attribute)
     return found
+
+
+def is_local(name: str) -> bool:
+    """Whether a method is known to this process only."""
+    return name in METHODS and name not in _BUILT_IN
 
 
 def parse_methods(text: str) -> list[str]:

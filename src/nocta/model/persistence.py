@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 
 from nocta.core.catalog import Catalog
 from nocta.core.errors import ModelError, NotFittedError
+from nocta.model.folders import MANIFEST, PARTIAL, REPLACEABLE_BY_MODEL, Folder, recognize
 
 if TYPE_CHECKING:
     from nocta.core.predictor import Predictor
@@ -27,9 +28,7 @@ if TYPE_CHECKING:
 
 #: Raised whenever a folder written by this version could not be read by an older one.
 FORMAT = 1
-MANIFEST, ARRAYS = "manifest.json", "arrays.safetensors"
-#: Where an unfinished fit keeps its stages; a folder with nothing else in it may be replaced.
-PARTIAL = ".partial"
+ARRAYS = "arrays.safetensors"
 CARD, LOG = "card.md", "log.json"
 _OWN = (MANIFEST, ARRAYS, PARTIAL, CARD, LOG)
 _KINDS = {"nocta-model": "a model", "nocta-predictor": "a predictor"}
@@ -127,11 +126,11 @@ def load_predictor(path: str | Path) -> Predictor:
 def read_manifest(path: str | Path, kind: str = "nocta-model") -> dict[str, Any]:
     """The checked manifest of a saved folder, without loading its arrays."""
     path = Path(path)
-    if not path.is_dir():
-        found = "is a file" if path.exists() else "does not exist"
-        raise ModelError(f"'{path}' {found}; expected the folder of {_KINDS[kind]}.")
+    there = recognize(path)
+    if there in (Folder.ABSENT, Folder.FILE):
+        raise ModelError(f"'{path}' {there.value}; expected the folder of {_KINDS[kind]}.")
     if not (path / MANIFEST).is_file():
-        unfinished = (path / PARTIAL).is_dir()
+        unfinished = there is Folder.UNFINISHED_FIT
         hint = " Its fit was not finished; continue it with --resume." if unfinished else ""
         raise ModelError(f"'{path}' is not a saved model: it has no {MANIFEST}.{hint}")
     try:
@@ -149,8 +148,8 @@ def read_manifest(path: str | Path, kind: str = "nocta-model") -> dict[str, Any]
     if checksum != _digest(_canonical(manifest)):
         raise ModelError(f"'{path / MANIFEST}' was changed after it was written; fit again.")
     if found_kind != kind:
-        there = _KINDS.get(found_kind, repr(found_kind))
-        raise ModelError(f"'{path}' holds {there}; expected {_KINDS[kind]}.")
+        held = _KINDS.get(found_kind, repr(found_kind))
+        raise ModelError(f"'{path}' holds {held}; expected {_KINDS[kind]}.")
     return dict(manifest)
 
 
@@ -242,12 +241,10 @@ def _replace_folder(path: Path, files: Mapping[str, bytes]) -> None:
 
 
 def _check_replaceable(path: Path) -> None:
-    if not path.exists():
-        return
-    if not path.is_dir():
+    there = recognize(path)
+    if there is Folder.FILE:
         raise ModelError(f"'{path}' is a file; a model is a folder. Choose another name.")
-    inside = {entry.name for entry in path.iterdir()}
-    if inside - {PARTIAL} and MANIFEST not in inside:
+    if there not in REPLACEABLE_BY_MODEL:
         raise ModelError(
             f"'{path}' exists and is not a saved model, so it is not replaced. Choose another "
             f"folder, or remove it yourself."

@@ -1,4 +1,4 @@
-"""Classes that a part of the data never shows: said before hours are spent on them."""
+"""Warnings about classes that are missing from a part of the data, before anything is fitted."""
 
 from __future__ import annotations
 
@@ -10,24 +10,24 @@ from nocta.core.cohort import Cohort
 from nocta.runs.setup import DataSource
 from nocta.tables.problems import enumerate_some
 
-#: Of cohorts with more subjects only the first split is looked at: cutting them takes long.
+#: In larger cohorts only the first split is checked, because splitting takes long.
 _LARGE = 50_000
-#: What it means that a part never shows a class.
+#: What it means if a part does not have a class.
 _MEANING = {
-    "training": "cannot be learned and will never be predicted",
-    "validation": "has no say in when training stops and which cost weights are kept",
-    "test": "is in no result",
+    "training": "cannot be learned and is never predicted",
+    "validation": "does not influence when training stops and which cost weights are kept",
+    "test": "does not count in any result",
 }
 #: A seed, and its train, validation and test subjects.
 Split = tuple[int, Sequence[Cohort]]
 
 
 def class_warnings(splits: Iterable[Split], options: str = "--seed, --fractions") -> list[str]:
-    """One warning for every part in which classes of the cohort have no labelled visit.
+    """One warning for every part in which a class has no labelled visit.
 
     Args:
-        splits: One at least.
-        options: What decides the split, for the remedy.
+        splits: At least one.
+        options: Options of the command that decide the split.
 
     Example:
         >>> from nocta.testing import tiny_cohort
@@ -50,16 +50,16 @@ def class_warnings(splits: Iterable[Split], options: str = "--seed, --fractions"
     for part, names in absent.items():
         here = {name: seeds for name, seeds in names.items() if name not in nowhere}
         where = f"the {part} part{_of_seeds(here.values(), n_splits)}"
-        remedy = f"Merge rare classes in the table, or split otherwise ({options})."
+        remedy = f"Merge rare classes in the table, or change the split ({options})."
         out.append(_warning(list(here), where, f"Such a class {_MEANING[part]}. {remedy}"))
     return [warning for warning in out if warning]
 
 
 def splits_to_look_at(source: DataSource, seeds: Sequence[int]) -> Iterator[Split]:
-    """Those splits of a comparison whose classes are worth looking at.
+    """The splits of a comparison whose classes are checked.
 
-    None of data that are drawn, where rare classes are part of the task; the first of a large
-    cohort.
+    None if data are drawn, because rare classes are then part of the task; only the first of a
+    large cohort.
     """
     if source.is_drawn:
         return
@@ -81,7 +81,7 @@ def _warning(names: Sequence[str], where: str, rest: str) -> str:
 
 
 def _of_seeds(found: Iterable[Sequence[int]], n_splits: int) -> str:
-    """Of which seeds, where it is not all of them."""
+    """Which seeds, if it is not all of them."""
     seeds = sorted({seed for some in found for seed in some})
     if len(seeds) == n_splits:
         return ""

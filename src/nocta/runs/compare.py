@@ -14,13 +14,14 @@ from nocta.exact.optimum import OptimalFrontier
 from nocta.runs.files import write_atomically
 from nocta.runs.job import build_method
 from nocta.runs.optimum import finite_task, shipped_optimum
-from nocta.runs.option_search import load_optuna
 from nocta.runs.record import Job, JobRecord
 from nocta.runs.results import results_frame, write_results
-from nocta.runs.setup import Setup, data_fingerprint
+from nocta.runs.scheduler import check_workers_know, n_processes
+from nocta.runs.setup import Setup, hash_data
 from nocta.runs.store import JobStore
 from nocta.runs.summary import share_of_optimum, summarize_results
 from nocta.runs.sweep import Failure, sweep
+from nocta.runs.tuning import load_optuna
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -127,21 +128,22 @@ def compare(
     store = JobStore(Path(directory))
     jobs = list({job.name: job for job in jobs}.values())
     _check(setup, jobs)
+    n_left = sum(not store.is_finished(job) for job in jobs)
+    if dask is not None or n_processes(n_jobs, n_left) > 1:
+        dataset = setup.source.data if setup.source.schema is None else None
+        check_workers_know(dataset, (job.method for job in jobs))
     cohort = setup.source.load(0)
     setup.source.split(cohort, 0)
-    store.open(setup, data_fingerprint(cohort), jobs)
+    store.open(setup, hash_data(cohort), jobs)
     labels = list(dict.fromkeys(job.label for job in jobs))
 
     def merge() -> None:
         rows = (row for record in store.records(labels) for row in record.rows)
         write_results(results_frame(rows), store.directory / "results.csv")
 
-    if dask is None:
-        failures = sweep(setup, jobs, store, n_jobs=n_jobs, progress=progress, on_finished=merge)
-    else:
-        from nocta.runs.cluster import sweep_on_cluster
-
-        failures = sweep_on_cluster(setup, jobs, store, dask, progress=progress, on_finished=merge)
+    failures = sweep(
+        setup, jobs, store, n_jobs=n_jobs, dask=dask, progress=progress, on_finished=merge
+    )
     comparison = Comparison(store.directory, setup, store.records(labels), failures)
     if comparison.records:
         merge()

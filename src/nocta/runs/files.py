@@ -1,29 +1,28 @@
-"""Files that are either whole or not there, written beside their place and moved into it; and
-what tells that a file has changed."""
+"""Files that appear whole, and a quick test of whether a file has changed."""
 
 from __future__ import annotations
 
 import os
 from pathlib import Path
 
-#: Size and time of change of a file: another one, and it is another file.
-Stamp = tuple[int, int]
+#: Size and time of the last change; if either differs, the file has changed.
+FileState = tuple[int, int]
 
 
-def file_stamp(path: Path) -> Stamp:
-    """What tells a file that was changed from the one it was, without reading it."""
+def file_state(path: Path) -> FileState:
+    """Size and time of the last change; nothing is read."""
     found = path.stat()
     return found.st_size, found.st_mtime_ns
 
 
-def file_stamps(path: Path) -> tuple[tuple[str, Stamp], ...]:
-    """Those of a file, or of every file in a folder, by name; none where nothing is there."""
+def file_states(path: Path) -> tuple[tuple[str, FileState], ...]:
+    """States of a file, or of every file in a folder; empty if nothing is there."""
     files = [path] if path.is_file() else sorted(path.rglob("*"))
-    return tuple((str(file), file_stamp(file)) for file in files if file.is_file())
+    return tuple((str(file), file_state(file)) for file in files if file.is_file())
 
 
 def write_atomically(path: Path, content: str | bytes) -> None:
-    """Write a file so that a reader, or a killed process, never meets half of it."""
+    """Write a file so that nobody ever reads half of it, even if this process is killed."""
     path.parent.mkdir(parents=True, exist_ok=True)
     beside = path.with_name(f".{path.name}.{os.getpid()}.part")
     data = content.encode("utf-8") if isinstance(content, str) else content

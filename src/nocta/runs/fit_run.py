@@ -1,17 +1,17 @@
 """One fit from the data to a model folder, in stages that survive a kill.
 
-Stages: the predictor, the estimator, the operating points. Each finished one is kept in the
-folder's `.partial`; the whole model takes its place at the end. Test subjects are split off
-first and never touched.
+Stages: the predictor, the estimator, the operating points. A checkpoint in the folder's `.partial`
+keeps finished ones; the whole model takes its place at the end. Test subjects are split off first
+and never touched.
 """
 
 from __future__ import annotations
 
 import json
-import shutil
 import time as clock
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -25,23 +25,22 @@ from nocta.core.options import read_options
 from nocta.methods.nocta import quick_options
 from nocta.methods.registry import method_class
 from nocta.model import persistence
+from nocta.model.folders import PARTIAL, REPLACEABLE_BY_MODEL, Folder, recognize
 from nocta.model.nocta import NOCTA, check_parts
 from nocta.model.presets.base import EstimatorName
-from nocta.model.presets.options import DefaultOptions, PaperOptions
-from nocta.predictors.cross_fitted import CrossFittedPredictor
+from nocta.model.presets.options import options_class
 from nocta.predictors.fitting import Preset, fit_predictor
 from nocta.runs.absent_classes import class_warnings
-from nocta.runs.files import write_atomically
+from nocta.runs.checkpoint import Checkpoint, differences
 from nocta.runs.fit_stages import Stages
 from nocta.runs.model_card import model_card
 from nocta.runs.results import plain
-from nocta.runs.setup import DataSource, data_fingerprint, flat_request
+from nocta.runs.setup import DataSource, hash_data, request_defaults
 from nocta.runs.versions import versions
 
-#: At most so many training and validation subjects in a rehearsal.
+#: Training and validation subjects in a quick run, at most.
 QUICK_SIZES = (200, 60)
 _MEASURES = ("cost", "accuracy", "ap", "roc_auc", "cross_entropy")
-
 #: With fewer subjects to choose or test on, the user is told what that means.
 _FEW_TO_JUDGE_ON = 30
 
@@ -56,8 +55,8 @@ class FitRequest:
         preset: `"default"` or `"paper"`.
         seed: Decides the split and the training (and the draw of data that is drawn).
         n_points: Cost weights to find on validation and keep with the model.
-        quick: A rehearsal: few subjects, short training, few cost weights.
-        preset_options: Options of the preset, where they are not its own.
+        quick: A quick run: few subjects, short training, few cost weights.
+        preset_options: Options of the preset, if they are not its own.
     """
 
     source: DataSource
@@ -114,8 +113,8 @@ def fit_to_folder(
     Args:
         request: What to fit.
         out: The folder.
-        resume: Go on with an unfinished fit of the same request.
-        force: Replace a model, or drop an unfinished fit, that is there.
+        resume: Continue an unfinished fit of the same request.
+        force: Replace a model or an unfinished fit.
         progress: Show bars.
         say: Receives one sentence per finished stage.
 
@@ -124,21 +123,16 @@ def fit_to_folder(
     """
     cohort, train, val, test = request.parts()
     check_parts(train, val)
-    given = request.options or {}
-    options = (
-        read_options(DefaultOptions, given)
-        if request.preset == "default"
-        else read_options(PaperOptions, given)
-    )
-    signature = plain({**asdict(request), "data_hash": data_fingerprint(cohort)})
-    done = _open(out, signature, resume=resume, force=force)
-    if done is not None:
+    options = read_options(options_class(request.preset), request.options or {})
+    asked = plain({**asdict(request), "data_hash": hash_data(cohort)})
+    finished = _open(out, asked, resume=resume, force=force)
+    if finished is None:
         say("This fit was finished already.")
-        return done
-    stages = Stages(out / persistence.PARTIAL, say)
+        return persistence.load(out)
+    stages = Stages(finished, say)
     say(
         f"{cohort.name}: {len(train)} subjects to learn from, {len(val)} to choose on; "
-        f"{len(test)} kept aside for testing" + (" (a rehearsal)." if request.quick else ".")
+        f"{len(test)} kept aside for testing" + (" (a quick run)." if request.quick else ".")
     )
     if min(len(val), len(test)) < _FEW_TO_JUDGE_ON and not request.source.is_drawn:
         say(
@@ -150,24 +144,11 @@ def fit_to_folder(
         for warning in class_warnings([(request.seed, (train, val, test))]):
             say(f"Warning: {warning}")
 
-    def new_predictor() -> CrossFittedPredictor:
-        return fit_predictor(
-            train,
-            val,
-            request.preset,
-            request.seed,
-            progress,
-            quick=request.quick,
-            class_weight=options.class_weight,
-        )
-
-    predictor = stages.predictor(new_predictor)
-
-    def new_model() -> NOCTA:
-        model = NOCTA(request.estimator, request.preset, request.seed, request.options)
-        return model.fit(train, val, predictor=predictor, progress=progress)
-
-    model = stages.model(new_model)
+    fit = partial(fit_predictor, train, val, request.preset, request.seed, progress)
+    how = partial(fit, quick=request.quick, class_weight=options.class_weight)
+    predictor = stages.predictor(how)
+    new = NOCTA(request.estimator, request.preset, request.seed, request.options)
+    model = stages.model(lambda: new.fit(train, val, predictor=predictor, progress=progress))
     started = clock.perf_counter()
     points = operating_points(model, val, request.n_points, quick=request.quick)
     stages.note("operating points", clock.perf_counter() - started, f"{len(points)} found")
@@ -175,7 +156,7 @@ def fit_to_folder(
     model.record_ = plain(
         {
             "dataset": cohort.name,
-            "request": signature,
+            "request": asked,
             "n_train": len(train),
             "n_val": len(val),
             "n_test": len(test),
@@ -206,44 +187,36 @@ def operating_points(
     return out
 
 
-def _open(out: Path, signature: dict[str, Any], *, resume: bool, force: bool) -> NOCTA | None:
-    """Make the folder ready; a finished model of the same request comes back when resuming."""
-    partial = out / persistence.PARTIAL
-    if out.exists() and not out.is_dir():
+def _open(out: Path, asked: dict[str, Any], *, resume: bool, force: bool) -> Checkpoint | None:
+    """The checkpoint of the fit; `None` if a finished model of the same request is there."""
+    there = recognize(out)
+    if there is Folder.FILE:
         raise ConfigError(f"'{out}' is a file; --out names a folder.")
-    inside = {entry.name for entry in out.iterdir()} if out.is_dir() else set()
-    finished, unfinished = persistence.MANIFEST in inside, partial.name in inside
-    if inside and not finished and not unfinished:
+    if there not in REPLACEABLE_BY_MODEL:
         raise ConfigError(f"'{out}' is not empty and holds no model; choose another folder.")
-    if inside and not (resume or force):
+    if there is Folder.UNFINISHED_FIT and not (resume or force):
         raise ConfigError(
-            f"'{out}' holds an unfinished fit; go on with --resume, or begin anew with --force."
-            if unfinished
-            else f"'{out}' holds a model already; replace it with --force, or choose another name."
+            f"'{out}' holds an unfinished fit; continue it with --resume, or start over with "
+            f"--force."
         )
-    if resume and unfinished:
-        _check_same(json.loads((partial / "request.json").read_text("utf-8")), signature, out)
+    if there is Folder.MODEL and not (resume or force):
+        raise ConfigError(
+            f"'{out}' holds a model already; replace it with --force, or choose another name."
+        )
+    defaults = request_defaults(FitRequest)
+    remedy = "Use the same options, start over with --force, or choose another folder."
+    if there is Folder.MODEL and resume and not force:
+        made = persistence.read_manifest(out)["record"].get("request", {})
+        differing = differences(made, asked, defaults)
+        if differing:
+            raise ConfigError(
+                f"'{out}' was fitted with other settings: {'; '.join(differing)}. {remedy}"
+            )
         return None
-    if resume and finished and not force:
-        model = persistence.load(out)
-        _check_same(model.record_.get("request", {}), signature, out)
-        return model
-    shutil.rmtree(partial, ignore_errors=True)
-    write_atomically(partial / "request.json", json.dumps(signature))
-    return None
-
-
-def _check_same(there: dict[str, Any], here: dict[str, Any], out: Path) -> None:
-    flat_there, flat_here = flat_request(there, FitRequest), flat_request(here, FitRequest)
-    differences = [
-        f"{name} is {flat_there.get(name)!r} there and {flat_here[name]!r} here"
-        for name in flat_here
-        if name != "data_hash" and flat_there.get(name) != flat_here[name]
-    ]
-    if not differences and there.get("data_hash") != here["data_hash"]:
-        differences = ["the data have changed"]
-    if differences:
-        raise ConfigError(
-            f"'{out}' is the fit of something else: {'; '.join(differences)}. Use the same "
-            f"options, begin anew with --force, or choose another folder."
-        )
+    finished = Checkpoint(out / PARTIAL, asked, defaults=defaults)
+    if resume:
+        finished.open(discard=force, remedy=remedy)
+    else:
+        finished.clear()
+    finished.begin()
+    return finished

@@ -1,110 +1,112 @@
-"""The finished stages of a fit, kept on disk until the whole model is written."""
+"""The finished stages of a fit, kept until the whole model is written."""
 
 from __future__ import annotations
 
-import json
 import time as clock
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
-from nocta.core.errors import ModelError
 from nocta.model import persistence
 from nocta.model.nocta import NOCTA
 from nocta.predictors.cross_fitted import CrossFittedPredictor
 from nocta.predictors.mixed import MixedPredictor
 from nocta.predictors.summary import SummaryPredictor
 from nocta.predictors.training import TrainingConfig, TrainingLog
-from nocta.runs.files import write_atomically
+from nocta.runs.checkpoint import Checkpoint
 from nocta.runs.results import plain
 
 Run = tuple[TrainingConfig, TrainingLog]
+T = TypeVar("T")
 
 
 class Stages:
-    """Finished stages of a fit, on disk."""
+    """Finished stages of a fit: each is a folder, and an entry of the log in a file beside it.
 
-    def __init__(self, folder: Path, say: Callable[[str], None]) -> None:
-        self.folder, self.say = folder, say
-        self._file = folder / "stages.json"
+    Args:
+        finished: Open.
+        say: Receives one sentence per finished stage.
+    """
+
+    def __init__(self, finished: Checkpoint, say: Callable[[str], None]) -> None:
+        self.finished, self.say = finished, say
         self.log: list[dict[str, Any]] = []
-        if self._file.is_file():
-            self.log = json.loads(self._file.read_text("utf-8"))
 
     @property
     def seconds(self) -> dict[str, float]:
+        """Wall time by stage."""
         return {stage["stage"]: stage["seconds"] for stage in self.log}
 
     def predictor(self, fit: Callable[[], CrossFittedPredictor]) -> CrossFittedPredictor:
         """The kept predictor, or a new one that is then kept."""
-        folder = self.folder / "predictor"
-        kept = self._kept("predictor", lambda: persistence.load_predictor(folder))
-        if isinstance(kept, CrossFittedPredictor):
-            return kept
-        started = clock.perf_counter()
-        fitted = fit()
-        seconds = clock.perf_counter() - started
-        persistence.save_predictor(fitted, folder)
-        linear = [m for m in fitted.members if isinstance(m, SummaryPredictor)]
-        if linear:
-            text = "1 linear model" if len(linear) == 1 else f"{len(linear)} linear models"
-            self.note("predictor", seconds, text, [_choice_of_penalty(m) for m in linear])
-            return fitted
-        runs = [(m.training, m.log_) for m in fitted.members]
-        mixed = isinstance(fitted.members[0], MixedPredictor)
-        self.note("predictor", seconds, _in_words(runs, mixed), _on_record(runs))
-        return fitted
+
+        def load(folder: Path) -> CrossFittedPredictor:
+            found = persistence.load_predictor(folder)
+            if not isinstance(found, CrossFittedPredictor):
+                raise TypeError(f"'{folder}' holds a {type(found).__name__}")
+            return found
+
+        return self._stage("predictor", fit, load, persistence.save_predictor, _predictor_runs)
 
     def model(self, fit: Callable[[], NOCTA]) -> NOCTA:
         """The kept model, or a new one that is then kept."""
-        folder = self.folder / "model"
-        kept = self._kept("estimator", lambda: persistence.load(folder))
-        if isinstance(kept, NOCTA):
+        save, load = persistence.save_model, persistence.load
+        return self._stage("estimator", fit, load, save, _estimator_runs)
+
+    def _stage(
+        self,
+        stage: str,
+        fit: Callable[[], T],
+        load: Callable[[Path], T],
+        save: Callable[[T, Path], None],
+        describe: Callable[[T], tuple[str, list[dict[str, Any]]]],
+    ) -> T:
+        entry = self.finished.get(f"{stage}.json")
+        kept = self.finished.read(stage, load)
+        if entry is not None and kept is not None:
+            self.log.append(entry)
+            self.say(f"{stage}: kept from before.")
             return kept
         started = clock.perf_counter()
         fitted = fit()
         seconds = clock.perf_counter() - started
-        persistence.save_model(fitted, folder)
-        runs = _estimator_runs(fitted)
-        self.note("estimator", seconds, _in_words(runs), _on_record(runs))
+        self.finished.write(stage, lambda folder: save(fitted, folder))
+        text, runs = describe(fitted)
+        self.note(stage, seconds, text, runs)
+        self.finished.put(f"{stage}.json", self.log[-1])
         return fitted
 
-    def _kept(self, stage: str, load: Callable[[], Any]) -> Any:
-        if stage not in self.seconds:
-            return None
-        try:
-            kept = load()
-        except ModelError:
-            self.log = [entry for entry in self.log if entry["stage"] != stage]
-            return None  # damaged: fit it again
-        self.say(f"{stage}: kept from before.")
-        return kept
-
     def note(
-        self,
-        stage: str,
-        seconds: float,
-        text: str,
-        runs: list[dict[str, Any]] | None = None,
+        self, stage: str, seconds: float, text: str, runs: list[dict[str, Any]] | None = None
     ) -> None:
-        """Tell and remember that a stage is finished, and how its models were fitted."""
+        """Say and log that a stage is finished, and how its models were fitted."""
         self.log.append(plain({"stage": stage, "seconds": seconds, "runs": runs or []}))
-        write_atomically(self._file, json.dumps(self.log))
         self.say(f"{stage}: {text} in {seconds:.0f} s.")
 
 
-def _estimator_runs(model: NOCTA) -> list[Run]:
-    """The training runs of whichever networks the estimator has."""
+def _predictor_runs(fitted: CrossFittedPredictor) -> tuple[str, list[dict[str, Any]]]:
+    """How its models were fitted, in words and for the log."""
+    linear = [m for m in fitted.members if isinstance(m, SummaryPredictor)]
+    if linear:
+        text = "1 linear model" if len(linear) == 1 else f"{len(linear)} linear models"
+        return text, [_choice_of_penalty(m) for m in linear]
+    runs = [(m.training, m.log_) for m in fitted.members]
+    return _in_words(runs, isinstance(fitted.members[0], MixedPredictor)), _for_log(runs)
+
+
+def _estimator_runs(model: NOCTA) -> tuple[str, list[dict[str, Any]]]:
+    """How its networks were trained, if it has any, in words and for the log."""
     planner: Any = model.planner_
     retrieval = getattr(planner, "contrastive", None)
     networks: list[Any] = [
         getattr(planner, "amortized", None),
         getattr(getattr(retrieval, "bank", None), "embedding", None),
     ]
-    return [(network.training, network.log_) for network in networks if hasattr(network, "log_")]
+    runs = [(network.training, network.log_) for network in networks if hasattr(network, "log_")]
+    return _in_words(runs), _for_log(runs)
 
 
-def _on_record(runs: list[Run]) -> list[dict[str, Any]]:
+def _for_log(runs: list[Run]) -> list[dict[str, Any]]:
     return [
         {
             "max_epochs": config.epochs,
@@ -125,9 +127,9 @@ def _choice_of_penalty(model: SummaryPredictor) -> dict[str, Any]:
 
 
 def _in_words(runs: list[Run], mixed: bool = False) -> str:
-    early = [log for config, log in runs if log.epochs and log.epochs[-1] < config.epochs]
     if not runs:
         return "fitted"
+    early = [log for config, log in runs if log.epochs and log.epochs[-1] < config.epochs]
     best = ", ".join(str(log.best_epoch) for _, log in runs)
     networks = "1 network" if len(runs) == 1 else f"{len(runs)} networks"
     if mixed:

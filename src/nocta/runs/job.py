@@ -9,7 +9,6 @@ from __future__ import annotations
 import time as clock
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
-from pathlib import Path
 from typing import Any
 
 from nocta.core.cohort import Cohort
@@ -20,12 +19,11 @@ from nocta.runs.audits import audit_points
 from nocta.runs.details import describe_rollout
 from nocta.runs.method_options import given_options, make_method, option_defaults
 from nocta.runs.operating_points import operating_points, roll_out
-from nocta.runs.option_search import OptionSearch
 from nocta.runs.record import CohortDescription, JobRecord, TuningRecord
 from nocta.runs.record import Job as Job
 from nocta.runs.results import MEASURES, TIMES, make_row
 from nocta.runs.setup import Setup
-from nocta.runs.tuning import TrialFile, tune
+from nocta.runs.tuning import Tuning, tune
 from nocta.runs.validation_area import ValidationArea
 from nocta.runs.versions import versions
 
@@ -43,8 +41,7 @@ def run_job(
     job: Job,
     shared: FittedPredictor | None = None,
     *,
-    trials: Path | None = None,
-    show_trials: bool = False,
+    tuning: Mapping[str, Any] | None = None,
     progress: bool = False,
 ) -> JobRecord:
     """Tune the method if requested, fit it, roll it out at every operating point, and audit it.
@@ -53,8 +50,8 @@ def run_job(
         setup: What all jobs of the comparison share.
         job: The method and the seed.
         shared: The predictor of this seed, for methods that share one.
-        trials: File that keeps the trials while the method is tuned, so tuning can continue.
-        show_trials: Show a progress bar over trials.
+        tuning: Finished trials, as `Tuning.to_dict` gives them; without them the method is tuned
+            here, if the setup asks for it.
         progress: Show the method's own progress bars.
 
     Raises:
@@ -64,9 +61,9 @@ def run_job(
     cohort = setup.source.load(job.seed)
     train, val, test = setup.source.split(cohort, job.seed)
     learning = _Learning(setup, job, train, val, shared)
-    tuning = learning.tune(trials, show_trials) if setup.n_trials else None
+    tuned = learning.tune(tuning) if setup.n_trials else None
     fitting = clock.perf_counter()
-    method = learning.fit(tuning.chosen if tuning else {}, progress=progress)
+    method = learning.fit(tuned.chosen if tuned else {}, progress=progress)
     fit_seconds = clock.perf_counter() - fitting + (shared.seconds if shared is not None else 0.0)
     settings = operating_points(method, val, setup, job.seed)
     keys = {
@@ -87,13 +84,13 @@ def run_job(
         details.append(entry)
     return JobRecord(
         job=job,
-        tuning=tuning,
+        tuning=tuned,
         rows=rows,
         details=details,
         audit=audit_points(method, settings, test, setup, job.seed),
         cohort=_describe_cohort(cohort, train, val, test),
         versions=versions(),
-        seconds=clock.perf_counter() - started,
+        seconds=clock.perf_counter() - started + (tuning["seconds"] if tuning else 0.0),
     )
 
 
@@ -122,23 +119,38 @@ class _Learning:
             self.train, self.val, seed=job.seed, predictor=predictor, progress=progress
         )
 
-    def tune(self, trials: Path | None, progress: bool) -> TuningRecord:
-        """Try options on validation and choose."""
-        area = ValidationArea.of(self.train, self.val, self.setup.source.headline)
+    def score(self, options: Mapping[str, Any]) -> float:
+        """Fit with some options and judge on validation; higher is better."""
+        method, setup, seed = self.fit(options), self.setup, self.job.seed
+        settings = operating_points(method, self.val, setup, seed)
+        return self._area.score([roll_out(method, s, self.val, setup, seed) for s in settings])
 
-        def score(options: dict[str, Any]) -> float:
-            method, setup, seed = self.fit(options), self.setup, self.job.seed
-            settings = operating_points(method, self.val, setup, seed)
-            return area.score([roll_out(method, s, self.val, setup, seed) for s in settings])
+    def tune(self, found: Mapping[str, Any] | None) -> TuningRecord:
+        """Try options on validation, if that was not done before, and choose."""
+        if found is None:
+            tuning = make_tuning(self.setup, self.job)
+            tuning.open()
+            found = tune(tuning, self.score).to_dict()
+        return TuningRecord.read({**found, **asdict(self._area)})
 
-        method = build_method(self.setup, self.job)
-        given = given_options(self.job.options)
-        defaults = option_defaults(self.job.method, getattr(method, "preset", self.setup.preset))
-        search = OptionSearch(method, self.job.seed, given, defaults)
-        signature = {"job": self.job.to_dict(), "tuned": search.names, "scale": asdict(area)}
-        file = TrialFile(trials, signature)
-        found = tune(search, score, self.setup.n_trials, file, progress=progress)
-        return TuningRecord.read({**found.to_dict(), **asdict(area)})
+    @property
+    def _area(self) -> ValidationArea:
+        return ValidationArea.of(self.train, self.val, self.setup.source.headline)
+
+
+def score_options(
+    setup: Setup, job: Job, shared: FittedPredictor | None, options: Mapping[str, Any]
+) -> float:
+    """One trial of a job: fit with some options and judge on validation; higher is better."""
+    train, val, _ = setup.source.split(setup.source.load(job.seed), job.seed)
+    return _Learning(setup, job, train, val, shared).score(options)
+
+
+def make_tuning(setup: Setup, job: Job) -> Tuning:
+    """The search for the options of a job."""
+    method = build_method(setup, job)
+    defaults = option_defaults(job.method, getattr(method, "preset", setup.preset))
+    return Tuning(method, job.seed, setup.n_trials, given_options(job.options), defaults)
 
 
 def _describe_cohort(cohort: Cohort, train: Cohort, val: Cohort, test: Cohort) -> CohortDescription:

@@ -1,4 +1,4 @@
-"""The card of a saved model: what it was fitted on, how well it did, what it is not for."""
+"""The card of a saved model: its data, its validation results, its intended use and limits."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def model_card(model: NOCTA) -> str:
         f"{_WHAT[model.estimator]} Preset `{model.preset}`. It says which features to acquire "
         f"next, and when, and predicts the class ({', '.join(model.classes_)}) at every visit. "
         f"One fit serves every cost weight and every budget.",
-        "A rehearsal (`--quick`): too little data and training to be of use." * request["quick"],
+        "A quick run (`--quick`): too little data and training to be of use." * request["quick"],
         _shares(model),
         "## Data",
         _list(
@@ -44,17 +44,17 @@ def model_card(model: NOCTA) -> str:
         _validation(record["validation"], catalog.currency),
         f"Acquiring everything that was recorded costs "
         f"{money(record['cost_of_everything'], catalog.currency)} per subject. These subjects "
-        f"also decided when training stopped, so the numbers are somewhat too good; "
+        f"also decided when training stopped, so the numbers are somewhat optimistic; "
         f"`nocta evaluate` measures on the subjects kept aside.",
         "## Intended use and limits",
         _list(
             "For subjects like those it was fitted on, seen at the same visits, at these prices. "
-            "It knows nothing of what a feature may harm or of what is not in its data.",
-            "To support a decision, with a person who takes it. It is not a medical device.",
+            "It does not know which acquisitions may do harm, nor anything outside its data.",
+            "To support decisions that a person makes. It is not a medical device.",
             "Probabilities are calibrated on validation as a whole, not for each kind of subject: "
             "check those you care about.",
-            "What is usually missing, or recorded only when somebody was already ill, teaches it "
-            "habits of the past as if they were biology.",
+            "If a feature was recorded mostly for some subjects, such as those already ill, the "
+            "model learns past habits of care as if they were biology.",
             _privacy(model),
         ),
         "## Made with",
@@ -65,20 +65,20 @@ def model_card(model: NOCTA) -> str:
 
 
 def _shares(model: NOCTA) -> str:
-    """Whose experience a plan is judged by, where subjects are few; else nothing."""
+    """How plans are judged if there are few subjects; otherwise empty."""
     if getattr(model.planner_, "population", None) is None:
         return ""
     own = model.planner_.individual_share  # type: ignore[attr-defined]
-    said = f"Subjects are few: what is known of a subject counts {own:.0%}, the mean over all "
-    said += f"training subjects {1 - own:.0%}, when plans are compared."
-    return said if own else said + " So everybody who was asked the same gets the same plan."
+    said = "There are few subjects: when plans are compared, what is known of the subject counts "
+    said += f"{own:.0%} and the mean over all training subjects {1 - own:.0%}."
+    return said if own else said + " So all subjects with the same acquisitions get the same plan."
 
 
 def _privacy(model: NOCTA) -> str:
     counted = getattr(model.planner_, "population", None) is not None
     if model.estimator == "amortized" and not counted:
         return "Privacy: the folder holds network weights and scales, no subject's data."
-    why = "what plans do on average is counted over" if counted else "retrieval needs"
+    why = "plans are averaged over" if counted else "retrieval needs"
     return (
         f"Privacy: {why} the training subjects, so the folder holds their values, labels and "
         f"context, without their names. Guard it like the data."

@@ -1,4 +1,4 @@
-"""A saved model judged on a cohort: the subjects it was kept away from, at its operating points."""
+"""The subjects a saved model is judged on, and its operating points."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from nocta.core.errors import ConfigError, DataError
 from nocta.evaluation.audit import AuditReport, audit
 from nocta.model.nocta import NOCTA
 from nocta.runs.audits import MAX_CUTS
-from nocta.runs.setup import DataSource, data_fingerprint
+from nocta.runs.setup import DataSource, hash_data
 from nocta.tables.table import read_table
 from nocta.tables.validate import DIVIDING
 
@@ -29,7 +29,7 @@ class Judged:
         part: `"test"`, those kept aside when the model was fitted, or `"all"`.
         note: Why these, in a sentence.
         remarks: What was left out when they were read, in sentences.
-        warnings: What is not as it should be with the files.
+        warnings: Problems with the files.
     """
 
     cohort: Cohort
@@ -51,7 +51,7 @@ def subjects_to_judge(
 ) -> Judged:
     """Read data the way the model's own were read, and take the part it never saw.
 
-    Columns that only say how subjects are divided are needed for the model's own data alone.
+    Columns that only say how subjects are split are needed for the model's own data alone.
 
     Args:
         model: Saved by `nocta fit`, so that it knows its split.
@@ -68,19 +68,18 @@ def subjects_to_judge(
     if request is None:
         raise ConfigError("This model does not say how its data were split; use `nocta fit`.")
     stored = request["source"]
-    fractions = stored["fractions"]
     own = stored.get("data_options", {}) if data == stored["data"] else {}
     source = DataSource(
         data=data,
         schema="the model's" if table else None,
         path=None if path is None else str(path),
         split_column=stored["split_column"],
-        fractions=None if fractions is None else tuple(fractions),
+        fractions=None if stored["fractions"] is None else tuple(stored["fractions"]),
         data_options={**own, **(data_options or {})},
     )
     if table:
         how = model.schema_ if schema is None else schema
-        # Of other data not every class and visit need be there.
+        # Other data need not have every class and visit.
         reading = read_table(Path(data), how, part=True, optional=DIVIDING)
         cohort, said = reading.cohort, {"remarks": reading.notes}
         if not cohort.labelled.any():
@@ -90,29 +89,29 @@ def subjects_to_judge(
         said = {"remarks": summary.remarks, "warnings": summary.warnings}
     model.check_fits(cohort)
     # At other prices they are still the same subjects.
-    same = data_fingerprint(cohort.with_catalog(model.catalog_)) == request["data_hash"]
+    same = hash_data(cohort.with_catalog(model.catalog_)) == request["data_hash"]
     if part == "test" and not same:
         raise ConfigError(
-            f"'{data}' is not what the model was fitted on, so it has no test part for it. Use "
+            f"'{data}' is not what the model was fitted on, so it has no test part. Use "
             f"--part all if none of these subjects was among the {model.record_['n_train']} "
-            f"it learned from."
+            f"it was trained on."
         )
     if same and part != "all":
         if table:
-            _check_division(model, cohort, data)
+            _check_split(model, cohort, data)
         test = source.split(cohort, request["seed"])[2]
         note = f"{len(test)} subjects kept aside when the model was fitted"
         return Judged(test, "test", note, **said)
     warning = (
-        "all subjects, most of which the model was fitted on: too good to be true"
+        "all subjects, including those it was trained on, so scores are optimistic"
         if same
-        else "all subjects of other data; none may be among those it was fitted on"
+        else "all subjects of other data; none may be among those it was trained on"
     )
     return Judged(cohort, "all", f"{len(cohort)} subjects: {warning}", **said)
 
 
-def _check_division(model: NOCTA, cohort: Cohort, data: str) -> None:
-    """Refuse to guess who was kept aside where the columns that said so are not the same."""
+def _check_split(model: NOCTA, cohort: Cohort, data: str) -> None:
+    """Refuse to guess the test subjects if the columns that decide the split are not the same."""
     here = {"split": cohort.fixed_split, "group": cohort.groups}
     for role, assigned in here.items():
         then = model.schema_.get(role)
@@ -120,8 +119,8 @@ def _check_division(model: NOCTA, cohort: Cohort, data: str) -> None:
         if now != then:
             raise ConfigError(
                 f"'{data}' is what the model was fitted on, with {_column(then)} as its {role}, "
-                f"but it was read with {_column(now)}: who was kept aside for testing cannot be "
-                f"told. Give the table and the schema of the fit, or use --part all."
+                f"but it was read with {_column(now)}, so the test subjects are not known. Give "
+                f"the table and the schema of the fit, or use --part all."
             )
 
 
@@ -132,9 +131,9 @@ def _column(name: str | None) -> str:
 def settings_of(
     model: NOCTA, cost_weights: Sequence[float], budgets: Sequence[float], n_points: int
 ) -> list[dict[str, float]]:
-    """Operating points: the pairs of what is given, else cost weights kept with the model.
+    """Operating points: all pairs of what is given, or cost weights kept with the model.
 
-    With budgets alone each is kept at a cost weight of 0: spend what helps, up to the limit.
+    With budgets alone the cost weight is 0: spend what helps, up to the limit.
     """
     if budgets:
         weights = sorted(cost_weights, reverse=True) or [0.0]
@@ -156,7 +155,7 @@ def audit_sample(
     availability: Availability,
     n_subjects: int,
 ) -> AuditReport:
-    """Prove on a sample that the policy uses nothing it has not acquired."""
+    """Audit a sample of subjects: the policy uses nothing it has not acquired."""
     return audit(
         model.policy(setting["cost_weight"]),
         judged.cohort,

@@ -1,20 +1,16 @@
-"""Score a large cohort part by part, on processes or a cluster, and survive a kill.
+"""Score a large cohort part by part, and continue a run that was stopped.
 
-Each finished part is a Parquet file that says in its metadata what it was made from: the model,
-the settings, and the contents of the input. Only such a file counts as finished; files appear
-whole. So a run that was stopped goes on where it was, and a changed input is scored anew.
+A finished part is a Parquet file whose metadata say what it was made from: the model, the settings
+and the contents of the input. A part whose input changed is scored again.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
-import os
-import shutil
-from collections.abc import Callable, Iterator
-from concurrent.futures import Executor, Future
-from contextlib import contextmanager
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from io import BytesIO
 from pathlib import Path
@@ -23,19 +19,26 @@ from typing import TYPE_CHECKING, Any
 from nocta.core.errors import ConfigError, ProcessKilled
 from nocta.core.progress import progress_bar
 from nocta.model import persistence
+from nocta.model.folders import Folder, recognize
 from nocta.planning.scoring import score_histories
-from nocta.runs.files import Stamp, file_stamp, write_atomically
-from nocta.runs.pool import is_death, process_pool, run_tasks, use_one_thread
-from nocta.tables.parts.parts import CohortParts, Part
+from nocta.runs.checkpoint import Checkpoint
+from nocta.runs.files import FileState, file_state
+from nocta.runs.scheduler import (
+    Workers,
+    n_processes,
+    open_workers,
+    run_tasks,
+    use_one_thread,
+    worker_died,
+)
+from nocta.tables.parts.parts import SUFFIXES, CohortParts, Part
 from nocta.tables.problems import enumerate_some
 
 if TYPE_CHECKING:
     from nocta.model.nocta import NOCTA
 
 _KEY = b"nocta.score"
-_SUFFIXES = (".parquet", ".pq")
-#: Parts in flight per process: one is computed while another waits.
-_AHEAD = 2
+_OTHER = "Use the same model and settings to continue, --force to start over, or another --out."
 
 
 @dataclass(frozen=True)
@@ -44,13 +47,13 @@ class ScoreRequest:
 
     Args:
         model: Folder of the model, reachable from wherever parts are scored.
-        checksum: Of its manifest, so that another model of that name is noticed.
+        model_hash: Of its manifest, to notice another model under the same name.
         cost_weight: What one unit of cost is worth in loss (`alpha`).
         budget: What may still be spent on each subject.
     """
 
     model: str
-    checksum: str
+    model_hash: str
     cost_weight: float
     budget: float | None = None
 
@@ -59,11 +62,10 @@ class ScoreRequest:
         """Settings for the model in this folder."""
         return cls(str(model.resolve()), persistence.checksum(model), cost_weight, budget)
 
-    def signature(self) -> dict[str, Any]:
-        """What decides the result; where the model lies does not."""
-        found = asdict(self)
-        del found["model"]
-        return found
+    def to_dict(self) -> dict[str, Any]:
+        """What decides the result; the place of the model does not."""
+        names = ("model_hash", "cost_weight", "budget")
+        return {name: getattr(self, name) for name in names}
 
 
 def score_cohort(
@@ -99,36 +101,34 @@ def score_cohort(
     """
     schema = persistence.read_manifest(request.model)["schema"]
     parts = CohortParts.open(cohort, schema)
+    total = int(parts.n_subjects.sum())
     jobs = [ScorePart.of(request, part) for part in parts.parts]
-    folder = _open(out, request, jobs, force)
-    if folder is None:
-        say(f"'{out}' is finished already.")
-        return int(parts.n_subjects.sum())
     sizes = dict(zip(jobs, parts.n_subjects.tolist(), strict=True))
-    left = [job for job in jobs if not job.is_finished(folder)]
-    done = int(parts.n_subjects.sum()) - sum(sizes[job] for job in left)
+    single = out.suffix.lower() in SUFFIXES
+    if single and _is_finished(out, request, jobs, force):
+        say(f"'{out}' is finished already.")
+        return total
+    finished = _open(out, single, request, jobs, force)
+    left = [job for job in jobs if not job.is_finished(finished)]
     if len(left) < len(jobs):
         say(f"{len(jobs) - len(left)} of {len(jobs)} parts were finished before.")
-    n_jobs = max(1, min(n_jobs or os.cpu_count() or 1, len(left)))
     with progress_bar(
-        total=int(parts.n_subjects.sum()),
-        initial=done,
+        total=total,
+        initial=total - sum(sizes[job] for job in left),
         unit=" subjects",
         unit_scale=True,
         desc="scored",
         show=progress,
     ) as bar:
         if left:
-            with _pool(n_jobs, dask) as (current, n_at_once):
-                for job, data in _results(left, current, n_at_once):
-                    write_atomically(job.file(folder), data)
+            with open_workers(n_processes(n_jobs, len(left)), dask) as workers:
+                for job, data in _results(left, workers):
+                    _keep(finished, job, data)
                     bar.update(sizes[job])
-    if folder != out:
-        files = [job.file(folder) for job in jobs]
-        made_from = [_receipt(file) for file in files]
-        _merge(out, files, _whole(request, jobs, made_from))
-        shutil.rmtree(folder)
-    return int(parts.n_subjects.sum())
+    if single:
+        _merge(finished, jobs, out, request)
+        finished.clear()
+    return total
 
 
 @dataclass(frozen=True)
@@ -145,86 +145,69 @@ class ScorePart:
 
     @classmethod
     def of(cls, request: ScoreRequest, part: Part) -> ScorePart:
-        """The same file by a name that does not depend on where a process was started."""
+        """With an absolute path, which does not depend on where a process was started."""
         return cls(request, replace(part, path=part.path.resolve()))
 
-    def file(self, folder: Path) -> Path:
-        """Where its result goes."""
-        return folder / f"{self.part.name}.parquet"
+    @property
+    def file(self) -> str:
+        """Name of its result."""
+        return f"{self.part.name}.parquet"
 
-    def receipt(self) -> dict[str, Any]:
-        """What a finished result says of itself; the input is read for it once."""
-        return {
-            **self.request.signature(),
-            "input": _digest(self.part.path),
-            "rows": None if self.part.rows is None else list(self.part.rows),
-        }
+    def made_from(self) -> dict[str, Any]:
+        """What its result is made from; the input is read for its hash, once."""
+        rows = None if self.part.rows is None else list(self.part.rows)
+        return {**self.request.to_dict(), "input_hash": _hash(self.part.path), "rows": rows}
 
-    def is_finished(self, folder: Path) -> bool:
-        """Whether its result is there, whole, and was made from the same input."""
-        found = _receipt(self.file(folder))
-        return found is not None and found == self.receipt()
+    def is_finished(self, finished: Checkpoint) -> bool:
+        """Whether its result is there and was made from the same input."""
+        found = finished.read(self.file, made_from)
+        return found is not None and found == self.made_from()
 
-    def __call__(self, receipt: dict[str, Any]) -> bytes:
-        """Score it here; the result as the contents of a Parquet file.
+    def __call__(self, expected: dict[str, Any]) -> bytes:
+        """Score it here; returns the contents of a Parquet file.
 
         Args:
-            receipt: As it is where the part was listed; here it has to be the same.
+            expected: What it is made from where the part was listed; here it has to be the same.
         """
         use_one_thread()
         from pyarrow import parquet
 
-        if self.receipt() != receipt:
+        if self.made_from() != expected:
             raise ConfigError(
                 f"'{self.part.path}' is another file where it is scored than where it was listed."
             )
-        model = _load(self.request.model, self.request.checksum)
+        model = _load(self.request.model, self.request.model_hash)
         table = self.part.read_histories(model.schema_, model.catalog_)
         scored = score_histories(model, table, self.request.cost_weight, self.request.budget)
         scored = _with_subjects_as_in(self.part, model.schema_["subject"], scored)
         out = BytesIO()
-        parquet.write_table(_stamped(scored, receipt), out)
+        parquet.write_table(_with_metadata(scored, expected), out)
         return out.getvalue()
 
 
-def run(job: ScorePart, receipt: dict[str, Any]) -> bytes:
+def run(job: ScorePart, expected: dict[str, Any]) -> bytes:
     """Call a job; a plain function can be sent anywhere."""
-    return job(receipt)
+    return job(expected)
 
 
-@contextmanager
-def _pool(
-    n_jobs: int, dask: str | None
-) -> Iterator[tuple[Callable[[], Executor], Callable[[], int]]]:
-    """Where parts are scored, and how many may be in flight now."""
-    if dask is None:
-        ahead = 1 if n_jobs == 1 else n_jobs * _AHEAD
-        with process_pool(n_jobs) as current:
-            yield current, lambda: ahead
-        return
-    from nocta.runs.cluster import connect
-
-    with connect(dask) as cluster:
-        yield lambda: cluster.executor, lambda: max(cluster.n_workers, 1) * _AHEAD
-
-
-def _results(
-    left: list[ScorePart], pool: Callable[[], Executor], n_at_once: Callable[[], int]
-) -> Iterator[tuple[ScorePart, bytes]]:
+def _results(left: Sequence[ScorePart], workers: Workers) -> Iterator[tuple[ScorePart, bytes]]:
     """Run what is left, a few parts at a time, and yield results as they come."""
     waiting = iter(left)
 
     def submit(job: ScorePart) -> Future[bytes]:
-        return pool().submit(run, job, job.receipt())
+        return workers.submit(run, job, job.made_from())
+
+    def n_at_once() -> int:
+        return workers.n_workers * (1 + workers.n_ahead)
 
     for ended in run_tasks(lambda _: next(waiting, None), submit, n_at_once, {}):
         if ended is None:
             continue
         job, future = ended
-        if is_death(future.exception()):
+        if worker_died(future.exception()):
             raise ProcessKilled(
                 f"Part '{job.part.name}' ended its process twice, probably for lack of memory. "
-                f"Finished parts are kept: go on with --jobs 1, or write the cohort in smaller "
+                f"Finished parts are kept: continue with --jobs 1, or write the cohort in smaller "
                 f"parts."
             ) from future.exception()
         yield job, future.result()
@@ -233,112 +216,105 @@ def _results(
 # -- files ----------------------------------------------------------------------------------
 
 
-def _open(out: Path, request: ScoreRequest, jobs: list[ScorePart], force: bool) -> Path | None:
-    """The folder for results of parts; `None` when the one file asked for is there already."""
-    single = out.suffix.lower() in _SUFFIXES
-    folder = out.with_name(f".{out.name}.parts") if single else out
-    if single and out.is_dir():
+def _is_finished(out: Path, request: ScoreRequest, jobs: list[ScorePart], force: bool) -> bool:
+    """Whether one file holds the result already; raises if it holds something else."""
+    if out.is_dir():
         raise ConfigError(f"'{out}' is a folder; remove it, or choose another --out.")
-    if not single and out.exists() and not out.is_dir():
+    if not out.exists():
+        return False
+    found = Checkpoint(out.parent).read(out.name, made_from)
+    if found == {}:
+        raise ConfigError(f"'{out}' was not made by nocta score; choose another --out.")
+    if found == _whole(request, [(job.part.name, job.made_from()) for job in jobs]):
+        return True
+    if not force:
+        raise ConfigError(
+            f"'{out}' was made with other settings or data; replace it with --force, or choose "
+            f"another --out."
+        )
+    return False
+
+
+def _open(
+    out: Path, single: bool, request: ScoreRequest, jobs: list[ScorePart], force: bool
+) -> Checkpoint:
+    """The folder of finished parts; raises if it holds something else."""
+    if single:
+        finished = Checkpoint(out.with_name(f".{out.name}.parts"), request.to_dict())
+        finished.open(discard=force, remedy=_OTHER)
+        return finished
+    there = recognize(out)
+    if there is Folder.FILE:
         raise ConfigError(f"'{out}' is a file; end --out in .parquet, or name a folder.")
-    if single and out.exists():
-        found = _receipt(out)
-        if found == {}:
-            raise ConfigError(f"'{out}' was not made by nocta score; choose another --out.")
-        if found == _whole(request, jobs, [job.receipt() for job in jobs]):
-            return None
-        if not force:
+    if there in (Folder.MODEL, Folder.UNFINISHED_FIT, Folder.COMPARISON):
+        raise ConfigError(f"'{out}' {there.value}; choose another --out.")
+    finished = Checkpoint(out, request.to_dict(), own=False)
+    files = finished.names("*.parquet")
+    for name in files:
+        if finished.read(name, made_from) == {}:
             raise ConfigError(
-                f"'{out}' exists and was made otherwise; replace it with --force, or choose "
-                f"another."
+                f"'{out / name}' was not made by nocta score. Move it elsewhere, or choose "
+                f"another --out."
             )
-    _check_settings(folder, request, force)
-    if not single:
-        _check_parts(folder, jobs, force)
-    folder.mkdir(parents=True, exist_ok=True)
-    return folder
-
-
-def _check_settings(folder: Path, request: ScoreRequest, force: bool) -> None:
-    """Raise where a folder holds something else than results of these settings, or remove it."""
-    expected = request.signature()
-    for file in _parquet_files(folder):
-        found = _receipt(file)
-        if found is None:
-            continue  # damaged: scored again
-        if not found:
-            raise ConfigError(
-                f"'{file}' was not made by nocta score. Move it elsewhere, or choose another --out."
-            )
-        if {name: found.get(name) for name in expected} == expected:
-            continue
-        if not force:
-            there = ", ".join(f"{k} {found.get(k)}" for k in ("cost_weight", "budget"))
-            raise ConfigError(
-                f"'{file}' was made otherwise ({there}). Use the same model and settings to go "
-                f"on, --force to begin anew, or another --out."
-            )
-        file.unlink()
-
-
-def _check_parts(folder: Path, jobs: list[ScorePart], force: bool) -> None:
-    """Raise where a folder holds results of parts that are not in the cohort, or remove them."""
-    own = {job.file(folder) for job in jobs}
-    others = [file for file in _parquet_files(folder) if file not in own]
+    if files and there is not Folder.SCORES and not force:
+        raise ConfigError(
+            f"'{out}' holds scored parts, but not the settings they were made with "
+            f"({finished.file.name}). Use --force to replace them, or another --out."
+        )
+    finished.open(discard=force, remedy=_OTHER)
+    others = sorted({*files} - {job.file for job in jobs})
     if others and not force:
         raise ConfigError(
-            f"'{folder}' holds results of parts that are not in this cohort: "
-            f"{enumerate_some([file.name for file in others])}. Whoever reads the folder would "
-            f"take them for results of this one. Use --force to remove them, or another --out."
+            f"'{out}' holds results of parts that are not in this cohort: "
+            f"{enumerate_some(others)}. Readers of the folder would take them for results of this "
+            f"one. Use --force to remove them, or another --out."
         )
-    for file in others:
-        file.unlink()
+    finished.drop(others)
+    return finished
 
 
-def _parquet_files(folder: Path) -> list[Path]:
-    return sorted(folder.glob("*.parquet"))
+def _keep(finished: Checkpoint, job: ScorePart, data: bytes) -> None:
+    finished.write(job.file, lambda path: path.write_bytes(data))
 
 
 def _whole(
-    request: ScoreRequest, jobs: list[ScorePart], receipts: list[dict[str, Any] | None]
+    request: ScoreRequest, parts: Sequence[tuple[str, dict[str, Any] | None]]
 ) -> dict[str, Any]:
-    """What one file of all parts says of itself."""
-    named = zip((job.part.name for job in jobs), receipts, strict=True)
-    text = json.dumps([[name, receipt] for name, receipt in named])
-    digest = hashlib.sha256(text.encode()).hexdigest()
-    return {**request.signature(), "input": digest, "rows": None}
+    """What one file of all parts is made from."""
+    text = json.dumps([[name, made] for name, made in parts])
+    inputs = hashlib.sha256(text.encode()).hexdigest()
+    return {**request.to_dict(), "input_hash": inputs, "rows": None}
 
 
-def _receipt(file: Path) -> dict[str, Any] | None:
-    """What a file says it was made from; empty where it is no result of ours, `None` if damaged."""
-    import pyarrow as pa
+def made_from(file: Path) -> dict[str, Any]:
+    """What a result says it was made from; empty if it is not a result of ours."""
     from pyarrow import parquet
 
-    try:
-        stamp = (parquet.read_schema(file).metadata or {}).get(_KEY)
-    except (pa.ArrowException, OSError):
-        return None
-    found: dict[str, Any] = {} if stamp is None else json.loads(stamp)
+    text = (parquet.read_schema(file).metadata or {}).get(_KEY)
+    found: dict[str, Any] = {} if text is None else json.loads(text)
     return found
 
 
-def _stamped(table: Any, receipt: dict[str, Any]) -> Any:
-    return table.replace_schema_metadata({_KEY: json.dumps(receipt)})
+def _with_metadata(table: Any, made: dict[str, Any]) -> Any:
+    return table.replace_schema_metadata({_KEY: json.dumps(made)})
 
 
-def _merge(out: Path, files: list[Path], receipt: dict[str, Any]) -> None:
-    """One file from those of the parts, one in memory at a time."""
+def _merge(finished: Checkpoint, jobs: list[ScorePart], out: Path, request: ScoreRequest) -> None:
+    """Write one file from those of the parts, with one in memory at a time."""
     from pyarrow import parquet
 
-    beside = out.with_name(f".{out.name}.{os.getpid()}.part")
-    schema = _stamped(parquet.read_table(files[0], partitioning=None).slice(0, 0), receipt).schema
-    try:
-        with parquet.ParquetWriter(beside, schema) as writer:
+    files = [finished.path(job.file) for job in jobs]
+    made = _whole(request, [(job.part.name, made_from(finished.path(job.file))) for job in jobs])
+
+    def save(path: Path) -> None:
+        first = parquet.read_table(files[0], partitioning=None).slice(0, 0)
+        with parquet.ParquetWriter(path, _with_metadata(first, made).schema) as writer:
             for file in files:
-                writer.write_table(_stamped(parquet.read_table(file, partitioning=None), receipt))
-        os.replace(beside, out)
-    finally:
-        beside.unlink(missing_ok=True)
+                writer.write_table(
+                    _with_metadata(parquet.read_table(file, partitioning=None), made)
+                )
+
+    Checkpoint(out.parent).write(out.name, save)
 
 
 def _with_subjects_as_in(part: Part, column: str, scored: Any) -> Any:
@@ -351,19 +327,19 @@ def _with_subjects_as_in(part: Part, column: str, scored: Any) -> Any:
     return scored.set_column(0, "subject", scored["subject"].cast(wanted))
 
 
-def _digest(path: Path) -> str:
-    return _digest_of(str(path), file_stamp(path))
+def _hash(path: Path) -> str:
+    return _hash_of(str(path), file_state(path))
 
 
 @lru_cache(maxsize=1 << 16)
-def _digest_of(path: str, stamp: Stamp) -> str:
+def _hash_of(path: str, state: FileState) -> str:
     with open(path, "rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 @lru_cache(maxsize=1)
-def _load(model: str, checksum: str) -> NOCTA:
+def _load(model: str, model_hash: str) -> NOCTA:
     """The model, read once per process."""
-    if persistence.checksum(model) != checksum:
+    if persistence.checksum(model) != model_hash:
         raise ConfigError(f"'{model}' is another model where parts are scored than here.")
     return persistence.load(model)

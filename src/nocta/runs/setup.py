@@ -1,6 +1,6 @@
 """What is held fixed over a comparison: the data, the split, the preset, the rules.
 
-Two results belong into one folder when their `Setup` is the same; methods and seeds may be added.
+Two results belong in one folder if their `Setup` is the same; methods and seeds may be added.
 """
 
 from __future__ import annotations
@@ -20,13 +20,15 @@ from numpy.typing import NDArray
 from nocta.core.cohort import Cohort
 from nocta.core.environment import Availability, Results
 from nocta.core.errors import ConfigError, DataError
-from nocta.runs.files import file_stamps
+from nocta.runs.checkpoint import differences
+from nocta.runs.files import file_states
+from nocta.runs.results import plain
 
 if TYPE_CHECKING:
     from nocta.datasets import Card, LoadSummary
 
 DEFAULT_FRACTIONS = (0.70, 0.15, 0.15)
-#: More subjects than this choose nothing better; of more, an even sample is taken.
+#: A larger validation part is sampled evenly; more subjects do not choose better.
 MOST_VALIDATION = 10_000
 QUICK_SUBJECTS = 800
 QUICK_POINTS = 4
@@ -40,9 +42,9 @@ _PART_NAMES = (
 
 @dataclass(frozen=True)
 class DataSource:
-    """Where the subjects come from and how they are divided.
+    """Where the subjects come from and how they are split.
 
-    A data set that is drawn (its loader takes a `seed`, as `synthetic` does) is drawn anew with
+    A data set that is drawn (its loader takes a `seed`, as `synthetic` does) is drawn again with
     every seed. Any other is the same for every seed; the seed decides the split.
 
     Args:
@@ -51,12 +53,12 @@ class DataSource:
         path: Folder or file of a built-in data set that has to be downloaded.
         split_column: Use parts assigned beforehand: this column of a table, or the own split
             of a built-in data set, by the name its card gives it. Parts are called train, val
-            and test; where there are only two, the first one in alphabetical order (or train)
-            is divided further by the seed.
+            and test. If there are only two, the seed divides the first one in alphabetical
+            order (or train) into training and validation.
         fractions: Size of train, validation and test; the data set's own by default.
-        max_subjects: Take at most this many subjects, drawn with the seed; for rehearsals.
+        max_subjects: Take at most this many subjects, drawn with the seed; for quick runs.
         data_options: Options of a built-in data set's loader, as plain data; its card lists
-            them. A data set that is drawn is the same for every seed where its own is given.
+            them. With an option `seed`, a drawn data set is the same for every seed of the run.
     """
 
     data: str
@@ -90,7 +92,7 @@ class DataSource:
 
     @property
     def is_drawn(self) -> bool:
-        """Whether each seed draws subjects of its own."""
+        """Whether each seed draws its own subjects."""
         from nocta import datasets
 
         if self.schema is not None or "seed" in self.data_options:
@@ -101,8 +103,8 @@ class DataSource:
     def is_as_published(self) -> bool:
         """Whether it is a built-in data set with its own features, prices and labels.
 
-        Only then do results of others, or a known optimum, belong beside it. How many subjects
-        are drawn changes nothing.
+        Only then can it be compared with published results or a known optimum. The number of
+        drawn subjects does not matter.
         """
         return self.schema is None and self.data_options.keys() <= {"n_subjects", "seed"}
 
@@ -119,14 +121,22 @@ class DataSource:
         return self._read(seed)[1]()
 
     def _read(self, seed: int) -> _Reading:
-        # Who belongs to which part does not matter for the reading; a split column does.
+        # Fractions do not matter for reading; a split column does.
         source = replace(self, fractions=None, max_subjects=None)
-        return _read(source, seed if self.is_drawn else 0, self.stamp())
+        return _read(source, seed if self.is_drawn else 0, self.file_states())
 
-    def stamp(self) -> tuple[Any, ...]:
-        """Sizes and times of change of the files it names; whoever keeps a reading asks them."""
+    def file_states(self) -> tuple[Any, ...]:
+        """Sizes and times of change of the files it names, to notice that they changed."""
         named = (None if self.schema is None else self.data, self.schema, self.path)
-        return tuple(file_stamps(Path(n).expanduser()) for n in named if n is not None)
+        return tuple(file_states(Path(n).expanduser()) for n in named if n is not None)
+
+    def resolved(self) -> DataSource:
+        """The same files by absolute paths, which do not depend on where a process was started."""
+        names = {"schema": self.schema, "path": self.path}
+        if self.schema is not None:
+            names["data"] = self.data
+        full = {name: str(Path(path).resolve()) for name, path in names.items() if path is not None}
+        return replace(self, **full)  # type: ignore[arg-type]  # all of them texts
 
     def _load_table(self) -> _Reading:
         from nocta.datasets import LoadLog, LoadSummary
@@ -154,10 +164,7 @@ class DataSource:
         return cohort, lambda: summary
 
     def check_split_column(self) -> None:
-        """Refuse a split column that a built-in data set does not have; nothing is read.
-
-        That of a table is looked for when the table is read.
-        """
+        """Refuse a split column that a built-in data set does not have; nothing is read."""
         from nocta import datasets
 
         if self.schema is None and self.split_column is not None:
@@ -207,14 +214,14 @@ _Reading = tuple[Cohort, Callable[[], "LoadSummary"]]
 
 
 @lru_cache(maxsize=2)
-def _read(source: DataSource, seed: int, stamp: tuple[Any, ...]) -> _Reading:
+def _read(source: DataSource, seed: int, states: tuple[Any, ...]) -> _Reading:
     return source._load_table() if source.schema else source._load_built_in(seed)
 
 
 def _read_parts(
     assigned: NDArray[Any],
 ) -> tuple[NDArray[np.bool_], NDArray[np.bool_] | None, NDArray[np.bool_]]:
-    """Who belongs to train, validation (where there is one) and test."""
+    """Who belongs to train, validation (if there is such a part) and test."""
     found = sorted({str(name) for name in assigned})
     slots = [next((f for f in found if f.lower() in names), None) for names in _PART_NAMES]
     if len(found) == 2 and slots == [None, None, None]:
@@ -231,7 +238,7 @@ def _read_parts(
 
 @dataclass(frozen=True)
 class Setup:
-    """Everything two rows of one comparison have in common.
+    """Everything the rows of one comparison have in common.
 
     Args:
         source: The data and the split.
@@ -243,7 +250,7 @@ class Setup:
         budgets: Operating points of the methods that can keep to a hard budget.
         predictor: What methods without a predictor of their own acquire for: `"learned"`, or
             `"bayes"`, the exact filter of a finite task.
-        quick: A rehearsal: few subjects, short training, few operating points.
+        quick: A quick run: few subjects, short training, few operating points.
         n_trials: Options that every method may try on validation, its defaults among them; 0
             tunes nothing.
         audit_subjects: How many subjects are audited in a job, shared out over its operating
@@ -263,22 +270,19 @@ class Setup:
     audit_subjects: int = 48
 
     def __post_init__(self) -> None:
-        checks = {
-            "preset": self.preset in ("default", "paper"),
-            "availability": self.availability in ("on-arrival", "known"),
-            "results": self.results in ("after-visit", "at-once"),
-            "n_points": self.n_points >= 1,
-            "cost_weights": all(np.isfinite(w) and w >= 0 for w in self.cost_weights),
-            "budgets": all(np.isfinite(b) and b >= 0 for b in self.budgets),
-            "predictor": self.predictor in ("learned", "bayes"),
-            "n_trials": self.n_trials >= 0,
-        }
-        for name, good in checks.items():
-            if not good:
-                raise ConfigError(f"{name} is {getattr(self, name)!r}; {_EXPECTED[name]}.")
+        for name, choices in _CHOICES.items():
+            if getattr(self, name) not in choices:
+                expected = " or ".join(f"'{choice}'" for choice in choices)
+                raise ConfigError(f"{name} is {getattr(self, name)!r}; use {expected}.")
+        if self.n_points < 1:
+            raise ConfigError(f"n_points is {self.n_points}; ask for at least one operating point.")
+        numbers = {"cost_weights": self.cost_weights, "budgets": self.budgets}
+        for name, values in {**numbers, "n_trials": (self.n_trials,)}.items():
+            if not all(np.isfinite(value) and value >= 0 for value in values):
+                raise ConfigError(f"{name} is {getattr(self, name)!r}; use numbers of at least 0.")
 
-    def rehearsal(self) -> Setup:
-        """The same, small enough to see within a minute or two that everything works."""
+    def as_quick(self) -> Setup:
+        """The same as a quick run, which shows within a minute or two that everything works."""
         return replace(
             self,
             quick=True,
@@ -289,65 +293,40 @@ class Setup:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data, as it is written beside the results."""
-        plain: dict[str, Any] = _plain(asdict(self))
-        return plain
+        found: dict[str, Any] = plain(asdict(self))
+        return found
 
-    def differences(self, other: dict[str, Any]) -> list[str]:
-        """In words, where another setup (as plain data) is not the same."""
-        here = flat_request(self.to_dict(), type(self))
-        there = flat_request(_plain(other), type(self))
-        return [
-            f"{name} is {there.get(name)!r} there and {here.get(name)!r} here"
-            for name in sorted(here.keys() | there.keys())
-            if here.get(name) != there.get(name)
-        ]
+    def differences(self, other: Mapping[str, Any]) -> list[str]:
+        """How another setup (as plain data) differs, in words."""
+        return differences(other, self.to_dict(), request_defaults(type(self)))
 
 
-_EXPECTED = {
-    "preset": "use 'default' or 'paper'",
-    "availability": "use 'on-arrival' or 'known'",
-    "results": "use 'after-visit' or 'at-once'",
-    "n_points": "ask for at least one operating point",
-    "cost_weights": "use numbers of at least 0",
-    "budgets": "use numbers of at least 0",
-    "predictor": "use 'learned' or 'bayes'",
-    "n_trials": "use a number of at least 0",
+_CHOICES = {
+    "preset": ("default", "paper"),
+    "availability": ("on-arrival", "known"),
+    "results": ("after-visit", "at-once"),
+    "predictor": ("learned", "bayes"),
 }
 
 
-def data_fingerprint(cohort: Cohort) -> str:
-    """A hash of everything recorded and of every price: changed data is noticed."""
-    digest = hashlib.sha256(repr(cohort.catalog.to_dict()).encode())
+def hash_data(cohort: Cohort) -> str:
+    """A hash of everything recorded and of every price, to notice that data changed."""
+    found = hashlib.sha256(repr(cohort.catalog.to_dict()).encode())
     for array in (cohort.values, cohort.labels, cohort.visits, cohort.context):
-        digest.update(np.ascontiguousarray(array).reshape(-1).view(np.uint8).data)
-    digest.update("\n".join(map(str, cohort.subjects.tolist())).encode())
-    return digest.hexdigest()
+        found.update(np.ascontiguousarray(array).reshape(-1).view(np.uint8).data)
+    found.update("\n".join(map(str, cohort.subjects.tolist())).encode())
+    return found.hexdigest()
 
 
-def _plain(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {key: _plain(item) for key, item in value.items()}
-    return [_plain(item) for item in value] if isinstance(value, list | tuple) else value
-
-
-def flat_request(request: Mapping[str, Any], kind: type[Any]) -> dict[str, Any]:
-    """A recorded setup or fit with its source's entries beside its own, ready to be compared.
-
-    Args:
-        request: As plain data. What an older version did not write down was as it is by
-            default now.
-        kind: The dataclass it was made from.
-    """
-    found = {**_defaults(kind), **request}
-    source = {**_defaults(DataSource), **found.pop("source", {})}
-    return {**found, **source}
-
-
-def _defaults(kind: type[Any]) -> dict[str, Any]:
-    given = {f.name: f.default for f in fields(kind) if f.default is not MISSING}
-    made = {f.name: f.default_factory() for f in fields(kind) if f.default_factory is not MISSING}
-    plain: dict[str, Any] = _plain({**given, **made})
-    return plain
+def request_defaults(kind: type[Any]) -> dict[str, Any]:
+    """Default values of a setup or a fit, for entries that an older version did not write."""
+    found: dict[str, Any] = {}
+    for entry in (*fields(DataSource), *fields(kind)):
+        if entry.default is not MISSING:
+            found[entry.name] = plain(entry.default)
+        elif entry.default_factory is not MISSING:
+            found[entry.name] = entry.default_factory()
+    return found
 
 
 def _as_json(options: Mapping[str, Any]) -> dict[str, Any]:
@@ -356,8 +335,8 @@ def _as_json(options: Mapping[str, Any]) -> dict[str, Any]:
         found: dict[str, Any] = json.loads(json.dumps(dict(options)))
     except TypeError as error:
         raise ConfigError(
-            f"data_options must be plain data (numbers, texts, lists, mappings), for they are "
-            f"written beside the results: {error}. Load such data in Python, with "
-            f"nocta.datasets.load, and give the cohort itself."
+            f"data_options must be plain data (numbers, texts, lists, mappings), because they are "
+            f"written beside the results: {error}. Load such data in Python with "
+            f"nocta.datasets.load, and pass the cohort itself."
         ) from error
     return found

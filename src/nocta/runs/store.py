@@ -1,12 +1,10 @@
-"""The folder of a comparison: what it was set up with, and a file for every finished job.
+"""The folder of a comparison: its setup, and a file for every finished job.
 
-    DIR/setup.json          what all jobs have in common
-    DIR/jobs/NAME.json      a finished job: its rows, details for the report, the audit
-    DIR/jobs/NAME.trials    the trials of a job that is being tuned, until it is finished
-    DIR/jobs/NAME.error     why a job failed, until it succeeds
-
-A job is finished when its file is there; files appear whole. So a sweep that was killed goes on
-where it stopped, and results are always those of the finished jobs.
+DIR/setup.json              what all jobs have in common
+DIR/jobs/NAME.json          a finished job: its rows, details for the report, the audit
+DIR/jobs/NAME.error         why a job failed, until it succeeds
+DIR/jobs/NAME.tuning/       trials of a job that is being tuned, until it is finished
+DIR/jobs/predictor-seedN/   the predictor that the jobs of a seed share
 """
 
 from __future__ import annotations
@@ -14,15 +12,20 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 from nocta.core.errors import ConfigError
+from nocta.model.folders import SETUP, Folder, recognize
+from nocta.model.persistence import load_predictor, save_predictor
+from nocta.runs.checkpoint import Checkpoint
 from nocta.runs.files import write_atomically
+from nocta.runs.job import FittedPredictor
 from nocta.runs.record import Job, JobRecord
 from nocta.runs.results import read_results
-from nocta.runs.setup import Setup
+from nocta.runs.setup import Setup, request_defaults
 
 FORMAT = 1
+#: In the folder of a kept predictor, how long the fit took.
+_SECONDS = "fit_seconds.json"
 
 
 class JobStore:
@@ -35,46 +38,39 @@ class JobStore:
     def __init__(self, directory: Path) -> None:
         self.directory = Path(directory)
         self.jobs = self.directory / "jobs"
+        self._pieces = Checkpoint(self.directory, file=SETUP, own=False)
 
-    def open(self, setup: Setup, fingerprint: str, jobs: Sequence[Job] = ()) -> None:
-        """Claim the folder for a setup, or verify that it was made with the same one.
+    def open(self, setup: Setup, data_hash: str, jobs: Sequence[Job] = ()) -> None:
+        """Begin a comparison in the folder, or continue one with the same setup.
 
         Args:
             setup: What all jobs have in common.
-            fingerprint: Hash of the data.
+            data_hash: Of the data.
             jobs: Those that will be there afterwards, whether they are there now or not.
 
         Raises:
-            ConfigError: The folder holds results of something else.
+            ConfigError: The folder holds something else.
         """
-        path = self.directory / "setup.json"
-        if self.directory.exists() and not self.directory.is_dir():
+        there = recognize(self.directory)
+        if there is Folder.FILE:
             raise ConfigError(f"'{self.directory}' is a file; --out names a folder.")
-        if path.is_file():
-            self._compare(path, setup, fingerprint)
-            self._refuse_to_lose_rows(jobs)
-            return
-        if (self.directory / "results.csv").exists():
+        if there in (Folder.MODEL, Folder.UNFINISHED_FIT, Folder.SCORES):
+            raise ConfigError(f"'{self.directory}' {there.value}; choose another --out.")
+        if there is not Folder.COMPARISON and (self.directory / "results.csv").exists():
             raise ConfigError(
                 f"'{self.directory}' holds a results.csv but no setup.json, so it is not known "
                 f"how those results were made. Choose another --out."
             )
-        found = {"format": FORMAT, "setup": setup.to_dict(), "data_sha256": fingerprint}
-        write_atomically(path, json.dumps(found, indent=2) + "\n")
-
-    def _compare(self, path: Path, setup: Setup, fingerprint: str) -> None:
-        found = _read_json(path)
-        differences = setup.differences(found.get("setup", {}))
-        if found.get("format") != FORMAT:
-            differences.append(f"the format is {found.get('format')} there and {FORMAT} here")
-        if not differences and found.get("data_sha256") != fingerprint:
-            differences.append("the data have changed since")
-        if differences:
-            raise ConfigError(
-                f"'{self.directory}' holds a comparison with other settings: "
-                f"{'; '.join(differences)}. Choose another --out, or repeat the settings to "
-                f"continue it (methods and seeds may be added)."
-            )
+        request = {"format": FORMAT, "setup": setup.to_dict(), "data_sha256": data_hash}
+        self._pieces = Checkpoint(
+            self.directory, request, file=SETUP, own=False, defaults=request_defaults(Setup)
+        )
+        self._pieces.open(
+            remedy="Choose another --out, or repeat the settings to continue it (methods and "
+            "seeds may be added)."
+        )
+        self._refuse_to_lose_rows(jobs)
+        self._pieces.begin()
 
     def _refuse_to_lose_rows(self, wanted: Sequence[Job]) -> None:
         """`results.csv` is written from the jobs; rows whose job is gone would be lost."""
@@ -82,8 +78,8 @@ class JobStore:
         if not path.is_file():
             return
         rows = read_results(path)
-        jobs = [record.job for record in self.records()]
-        kept = {(job.label, job.seed) for job in (*jobs, *wanted)}
+        kept = {(job.label, job.seed) for job in wanted}
+        kept |= {(record.job.label, record.job.seed) for record in self.records(skip_damaged=True)}
         lost = sorted({*zip(rows["method"], rows["seed"], strict=True)} - kept)
         if lost:
             some = ", ".join(f"{method} {seed}" for method, seed in lost[:3])
@@ -94,20 +90,17 @@ class JobStore:
                 f"to run them again."
             )
 
-    def path(self, job: Job) -> Path:
-        """Where a finished job is kept."""
-        return self.jobs / f"{job.name}.json"
-
     def is_finished(self, job: Job) -> bool:
-        """Whether the job need not be run again.
+        """Whether the job need not be run again; a damaged file counts as missing.
 
         Raises:
             ConfigError: A job of that name was run with other options.
         """
-        path = self.path(job)
-        if not path.is_file():
+        record = self._pieces.get(_piece(job))
+        if record is None:
             return False
-        found = _read_json(path)["job"]
+        found = record["job"]
+        path = self._pieces.path(_piece(job))
         if found != job.to_dict():
             raise ConfigError(
                 f"'{path}' was made with method '{found['method']}' and options "
@@ -116,30 +109,67 @@ class JobStore:
             )
         return True
 
-    def read(self, job: Job) -> JobRecord:
-        """A finished job."""
-        return _read_record(self.path(job))
+    def read(self, job: Job) -> JobRecord | None:
+        """A finished job; `None` if it is not finished or its file is damaged."""
+        return self._record(_piece(job))
+
+    def _record(self, piece: str) -> JobRecord | None:
+        found = self._pieces.get(piece)
+        return None if found is None else JobRecord.read(found, self._pieces.path(piece))
 
     def save(self, job: Job, record: JobRecord) -> None:
-        """Keep a finished job."""
-        write_atomically(self.path(job), json.dumps(record.to_dict(), allow_nan=False))
-        for left in (self._error(job), self.trials(job)):
-            left.unlink(missing_ok=True)
-
-    def trials(self, job: Job) -> Path:
-        """Where the trials of a job are kept while it is being tuned."""
-        return self.jobs / f"{job.name}.trials"
+        """Keep a finished job; its trials and its last error are not needed any more."""
+        self._pieces.put(_piece(job), record.to_dict())
+        self._pieces.drop([_piece(job, "error"), _piece(job, "tuning")])
 
     def save_error(self, job: Job, details: str) -> None:
         """Keep the traceback of a failed job, for whoever looks into it."""
-        write_atomically(self._error(job), details)
+        write_atomically(self._pieces.path(_piece(job, "error")), details)
 
-    def _error(self, job: Job) -> Path:
-        return self.jobs / f"{job.name}.error"
+    def tuning(self, job: Job, tuned: Sequence[str]) -> Path:
+        """The journal of the trials of a job; trials of another job or search are removed."""
+        request = {"job": job.to_dict(), "tuned": tuned}
+        checkpoint = Checkpoint(self._pieces.path(_piece(job, "tuning")), request)
+        checkpoint.open(discard=True)
+        checkpoint.begin()
+        return checkpoint.path("journal.log")
 
-    def records(self, order: Sequence[str] = ()) -> list[JobRecord]:
-        """Every finished job, methods in this order (others after them), then by seed."""
-        found = [_read_record(path) for path in sorted(self.jobs.glob("*.json"))]
+    def predictor(self, seed: int) -> FittedPredictor | None:
+        """The predictor that was fitted for a seed; `None` if it is missing or damaged."""
+
+        def load(folder: Path) -> FittedPredictor:
+            seconds = json.loads((folder / _SECONDS).read_text("utf-8"))
+            return FittedPredictor(load_predictor(folder), float(seconds))
+
+        return self._pieces.read(f"jobs/predictor-seed{seed}", load)
+
+    def save_predictor(self, seed: int, fitted: FittedPredictor) -> None:
+        """Keep the predictor of a seed for the jobs that share it."""
+
+        def save(folder: Path) -> None:
+            save_predictor(fitted.predictor, folder)
+            (folder / _SECONDS).write_text(json.dumps(fitted.seconds), "utf-8")
+
+        self._pieces.write(f"jobs/predictor-seed{seed}", save)
+
+    def records(self, order: Sequence[str] = (), *, skip_damaged: bool = False) -> list[JobRecord]:
+        """Every finished job, methods in this order (others after them), then by seed.
+
+        Args:
+            order: Labels of methods.
+            skip_damaged: Leave out damaged files.
+
+        Raises:
+            ConfigError: The file of a job is damaged.
+        """
+        found = []
+        for piece in self._pieces.names("jobs/*.json"):
+            record = self._record(piece)
+            if record is not None:
+                found.append(record)
+            elif not skip_damaged:
+                path = self._pieces.path(piece)
+                raise ConfigError(f"'{path}' is damaged; delete it and run the job again.")
         rank = {label: i for i, label in enumerate(order)}
 
         def place(record: JobRecord) -> tuple[int, str, int]:
@@ -149,13 +179,5 @@ class JobStore:
         return sorted(found, key=place)
 
 
-def _read_record(path: Path) -> JobRecord:
-    return JobRecord.read(_read_json(path), path)
-
-
-def _read_json(path: Path) -> dict[str, Any]:
-    try:
-        found: dict[str, Any] = json.loads(path.read_text("utf-8"))
-    except (OSError, ValueError) as error:
-        raise ConfigError(f"'{path}' cannot be read ({error}); delete it and run again.") from None
-    return found
+def _piece(job: Job, kind: str = "json") -> str:
+    return f"jobs/{job.name}.{kind}"

@@ -1,8 +1,8 @@
-"""How long a sweep will take yet, told from how long its jobs took so far.
+"""How long a sweep will still take, estimated from how long its jobs took so far.
 
 The same method takes about the same time at every seed. A method that has not finished once is
-taken to be like the others, or as slow as it has proved while it runs; the estimate then says that
-it is a lower bound.
+assumed to take as long as the others, or as long as it has been running; the estimate is then
+called a lower bound.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 import heapq
 from collections.abc import Iterable, Mapping, Sequence
 
-#: The share of its time so far that a task is given which ought to have ended.
+#: A task that is late is given this share of its time so far.
 _OVERDUE = 0.1
 
 
@@ -20,7 +20,7 @@ def time_left(
     known: Mapping[str, Sequence[float]],
     n_jobs: int,
     *,
-    untold: frozenset[str] = frozenset({"predictor"}),
+    ignored: frozenset[str] = frozenset({"predictor"}),
 ) -> str:
     """Say how long it will take until the last task has ended.
 
@@ -29,10 +29,10 @@ def time_left(
         running: The kind of every task that is running, and for how many seconds it has been.
         known: By kind, how many seconds the tasks took that have ended.
         n_jobs: How many run at once.
-        untold: Kinds that tell nothing about others: a predictor may have been kept.
+        ignored: Kinds that do not predict how long others take.
 
     Returns:
-        Words for a progress bar; none before a task has ended that tells something.
+        Words for a progress bar; empty until a task has ended that predicts others.
 
     Example:
         >>> time_left(["static", "dime"], [("static", 60.0)], {"static": [300.0]}, 2)
@@ -40,7 +40,7 @@ def time_left(
     """
     running = list(running)
     means = {kind: sum(seconds) / len(seconds) for kind, seconds in known.items() if seconds}
-    telling = [seconds for kind, seconds in means.items() if kind not in untold]
+    telling = [seconds for kind, seconds in means.items() if kind not in ignored]
     if not telling or not (waiting or running):
         return ""
     guesses: dict[str, float] = {}

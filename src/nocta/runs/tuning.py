@@ -1,182 +1,254 @@
 """Tuning: every method may try the same number of options on validation, and keeps the best.
 
-Trial 0 is the method as it is, so tuning never makes validation worse. Trials are kept in a file
-as they are made: a tuning that was killed goes on from there and ends with the same choice. Test
-subjects are not within reach of this module.
+Trial 0 is the method with its defaults, so tuning never makes validation worse. Finished trials are
+kept in Optuna's own journal. A proposal depends on the seed, the number of trials so far and their
+scores alone, so a tuning that was stopped continues as if it had not been. Test subjects are not
+within reach of this module.
 """
 
 from __future__ import annotations
 
-import json
 import time as clock
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from nocta.core.progress import progress_bar
-from nocta.runs.files import write_atomically
-from nocta.runs.option_search import OptionSearch, Proposal
+from nocta.core.errors import MissingExtraError
+from nocta.methods.contract import Method
 from nocta.runs.results import plain
 
-#: Fits with some options and judges on validation; higher is better.
-Score = Callable[[dict[str, Any]], float]
+#: Trials drawn at random before earlier scores are used.
+N_STARTUP = 5
+#: Repeated proposals after which the search space counts as exhausted.
+MAX_REPEATS = 50
+_NAME = "tuning"
 
 
-@dataclass(frozen=True)
-class TrialResult:
-    """One set of options and how it did.
-
-    Args:
-        proposal: What was tried.
-        score: On validation, higher is better; `None` where the trial failed.
-        seconds: Wall time.
-        error: Why it failed.
-    """
-
-    proposal: Proposal
-    score: float | None
-    seconds: float
-    error: str = ""
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain data for the record of the job."""
-        return {
-            "options": self.proposal.options,
-            "score": self.score,
-            "seconds": self.seconds,
-            "error": self.error,
-        }
+def load_optuna() -> Any:
+    """The optional dependency, quiet, or an error that names the extra."""
+    try:
+        import optuna
+    except ImportError:
+        raise MissingExtraError(
+            "Tuning needs optuna, which is not installed. Install it with: pip install "
+            "'nocta[tune]', or leave out --tune."
+        ) from None
+    optuna.logging.set_verbosity(optuna.logging.WARNING)
+    return optuna
 
 
-@dataclass(frozen=True)
 class Tuning:
-    """What came of the trials of one job.
+    """The search for the options of one job: `ask` for options, `tell` how they did.
 
     Args:
-        n_trials: How many were asked for.
-        names: Options that were tuned; none where the method has nothing to tune.
-        trials: In order; fewer than asked for where there are no more different options.
+        method: Its `search_space` says what there is to tune.
+        seed: Same seed and same scores, same proposals.
+        n_trials: How many options may be tried, including the defaults.
+        fixed: Options that the user chose, which are not searched.
+        defaults: Values of the other options, for the search to learn from.
     """
 
-    n_trials: int
-    names: tuple[str, ...]
-    trials: tuple[TrialResult, ...]
+    def __init__(
+        self,
+        method: Method,
+        seed: int,
+        n_trials: int,
+        fixed: Mapping[str, Any] | None = None,
+        defaults: Mapping[str, Any] | None = None,
+    ) -> None:
+        self.method = method
+        self.seed = seed
+        self.n_trials = n_trials
+        self.fixed = dict(fixed or {})
+        self._default = _Space(self.fixed, defaults or {})
+        #: Options that are searched; none if the method has nothing to tune.
+        self.names = tuple(self._options(self._default))
+        self._asked: dict[str, Any] = {}
+        self._study: Any = None
+        #: Finished trials: options, score (`None` if it failed), seconds and error of each.
+        self.trials: list[dict[str, Any]] = []
+
+    def open(self, journal: Path | None = None) -> None:
+        """Begin, or continue with the trials in a journal.
+
+        Args:
+            journal: Optuna's file; without one trials are kept in memory.
+        """
+        optuna = load_optuna()
+        try:
+            self._study = self._read(optuna, journal)
+        except (ValueError, KeyError):
+            assert journal is not None
+            journal.unlink()  # damaged by a kill: begin again
+            self._study = self._read(optuna, journal)
+        self.trials = [trial.user_attrs["result"] for trial in self._study.trials][: self.n_trials]
+
+    def _read(self, optuna: Any, journal: Path | None) -> Any:
+        storage = None
+        if journal is not None:
+            from optuna.storages.journal import JournalFileBackend
+
+            storage = optuna.storages.JournalStorage(JournalFileBackend(str(journal)))
+        return optuna.create_study(
+            storage=storage, study_name=_NAME, direction="maximize", load_if_exists=True
+        )
+
+    def _options(self, space: _Space) -> dict[str, Any]:
+        found = self.method.search_space(space)
+        return {name: value for name, value in found.items() if name not in self.fixed}
+
+    def ask(self) -> dict[str, Any] | None:
+        """The next options to try; `None` if enough were tried or nothing new is found."""
+        if not self.names or len(self.trials) >= self.n_trials:
+            return None
+        if not self.trials:
+            self._asked = {"options": {}, **self._default.as_trial(load_optuna())}
+            return {}
+        optuna = load_optuna()
+        draft = optuna.create_study(direction="maximize")
+        draft.add_trials(self._study.get_trials(states=[optuna.trial.TrialState.COMPLETE]))
+        tried = [trial["options"] for trial in self.trials]
+        if self._default.inside:
+            tried.append(self._default.values)
+        for attempt in range(MAX_REPEATS):
+            entropy = np.random.SeedSequence([self.seed, len(self.trials), attempt])
+            draft.sampler = optuna.samplers.TPESampler(
+                seed=int(entropy.generate_state(1)[0]), n_startup_trials=N_STARTUP
+            )
+            trial = draft.ask()
+            options = self._options(_Space(self.fixed, trial=trial))
+            if options not in tried:
+                known = {"params": trial.params, "distributions": trial.distributions}
+                self._asked = {"options": options, **known}
+                return options
+        return None
+
+    def tell(self, score: float | None, seconds: float, error: str = "") -> None:
+        """Keep what came of the options that were asked for last.
+
+        Args:
+            score: On validation, higher is better; `None` if the trial failed.
+            seconds: Wall time.
+            error: Why it failed.
+        """
+        optuna = load_optuna()
+        score = score if score is not None and np.isfinite(score) else None
+        asked = dict(self._asked)
+        options = asked.pop("options")
+        result = {"options": options, "score": score, "seconds": seconds, "error": error}
+        # Defaults outside of the search space are kept, but the search cannot learn from them.
+        good = score is not None and bool(asked["params"])
+        state = optuna.trial.TrialState.COMPLETE if good else optuna.trial.TrialState.FAIL
+        value, attributes = score if good else None, {"result": plain(result)}
+        self._study.add_trial(
+            optuna.trial.create_trial(state=state, value=value, user_attrs=attributes, **asked)
+        )
+        self.trials.append(plain(result))
 
     @property
     def best(self) -> int:
-        """Number of the best trial; of equals the first, so that defaults win a tie."""
-        scores = [-np.inf if t.score is None else t.score for t in self.trials]
+        """Number of the best trial; the first of equals, so that defaults win a tie."""
+        scores = [-np.inf if t["score"] is None else t["score"] for t in self.trials]
         return int(np.argmax(scores)) if scores else 0
 
     @property
     def chosen(self) -> dict[str, Any]:
         """Options of the best trial."""
-        return self.trials[self.best].proposal.options if self.trials else {}
+        found: dict[str, Any] = self.trials[self.best]["options"] if self.trials else {}
+        return found
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data for the record of the job."""
-        found: dict[str, Any] = plain(
-            {
-                "n_trials": self.n_trials,
-                "tuned": self.names,
-                "trials": [trial.to_dict() for trial in self.trials],
-                "best": self.best,
-                "chosen": self.chosen,
-                "seconds": sum(trial.seconds for trial in self.trials),
-            }
-        )
-        return found
+        return {
+            "n_trials": self.n_trials,
+            "tuned": list(self.names),
+            "trials": self.trials,
+            "best": self.best,
+            "chosen": self.chosen,
+            "seconds": sum(trial["seconds"] for trial in self.trials),
+        }
 
 
-class TrialFile:
-    """The trials of one job while it is being tuned; the record of the job replaces it.
+def tune(tuning: Tuning, score: Callable[[dict[str, Any]], float]) -> Tuning:
+    """Try options until there are enough, in this process.
 
     Args:
-        path: The file; `None` keeps nothing.
-        signature: What the trials belong to; trials of something else are dropped.
-    """
-
-    def __init__(self, path: Path | None, signature: Mapping[str, Any]) -> None:
-        self.path = path
-        self.signature = plain(signature)
-
-    def read(self) -> list[TrialResult]:
-        """The trials of an earlier start."""
-        found = _read(self.path)
-        if found.get("signature") != self.signature:
-            return []
-        return [
-            TrialResult(**{**trial, "proposal": Proposal(**trial["proposal"])})
-            for trial in found["trials"]
-        ]
-
-    def write(self, trials: Sequence[TrialResult]) -> None:
-        """Keep the trials made so far."""
-        if self.path is not None:
-            content = {"signature": self.signature, "trials": plain([asdict(t) for t in trials])}
-            write_atomically(self.path, json.dumps(content, allow_nan=False))
-
-
-def count_trials(path: Path) -> int:
-    """How many trials a file holds, for whoever watches."""
-    return len(_read(path).get("trials", []))
-
-
-def _read(path: Path | None) -> dict[str, Any]:
-    """What a trial file holds; nothing where there is none, or a damaged one."""
-    try:
-        found = json.loads(path.read_text("utf-8")) if path is not None else {}
-    except (OSError, ValueError):
-        found = {}
-    return found if isinstance(found, dict) and "trials" in found else {}
-
-
-def tune(
-    search: OptionSearch,
-    score: Score,
-    n_trials: int,
-    file: TrialFile | None = None,
-    *,
-    progress: bool = False,
-) -> Tuning:
-    """Try `n_trials` sets of options, the defaults first.
-
-    Args:
-        search: Says what to try next.
+        tuning: Open.
         score: Fits with some options and judges on validation; higher is better.
-        n_trials: Of them, the defaults among them.
-        file: Where trials are kept, so that a tuning can be continued.
-        progress: Show a bar.
+
+    Raises:
+        Exception: Whatever `score` raises for the defaults. Other options may fail.
     """
-    if not search.names:
-        return Tuning(n_trials, (), ())
-    file = file or TrialFile(None, {})
-    trials = file.read()[:n_trials]
-    title = f"{search.method.name}: trials"
-    with progress_bar(total=n_trials, desc=title, show=progress, leave=False) as bar:
-        bar.update(len(trials))
-        while len(trials) < n_trials:
-            proposal = search.propose([(trial.proposal, trial.score) for trial in trials])
-            if proposal is None:
-                break
-            trials.append(_run(score, proposal, must_work=not trials))
-            file.write(trials)
-            bar.update()
-    return Tuning(n_trials, search.names, tuple(trials))
+    while (options := tuning.ask()) is not None:
+        started = clock.perf_counter()
+        found, error = None, ""
+        try:
+            found = float(score(options))
+        except Exception as problem:
+            if not tuning.trials:
+                raise
+            error = one_line(problem)
+        tuning.tell(found, clock.perf_counter() - started, error)
+    return tuning
 
 
-def _run(score: Score, proposal: Proposal, *, must_work: bool) -> TrialResult:
-    """Score a proposal. Some options cannot work; the defaults must."""
-    started = clock.perf_counter()
-    found, error = float("nan"), ""
-    try:
-        found = float(score(proposal.options))
-    except Exception as problem:
-        if must_work:
-            raise
-        error = " ".join(f"{type(problem).__name__}: {problem}".split())
-    seconds = clock.perf_counter() - started
-    return TrialResult(proposal, found if np.isfinite(found) else None, seconds, error)
+def one_line(error: BaseException) -> str:
+    """Kind and message of an error in one line."""
+    return " ".join(f"{type(error).__name__}: {error}".split())
+
+
+@dataclass
+class _Space:
+    """A trial that is asked only for options that are not fixed.
+
+    Args:
+        fixed: Options that the user chose.
+        defaults: What is suggested without a trial.
+        trial: Of Optuna.
+    """
+
+    fixed: Mapping[str, Any]
+    defaults: Mapping[str, Any] = field(default_factory=dict)
+    trial: Any = None
+    #: Suggested defaults, and from what.
+    values: dict[str, Any] = field(default_factory=dict)
+    asked: dict[str, tuple[str, dict[str, Any]]] = field(default_factory=dict)
+    #: Whether every default is inside the search space.
+    inside: bool = True
+
+    def suggest_categorical(self, name: str, choices: Sequence[Any]) -> Any:
+        return self._suggest(name, "categorical", choices=list(choices))
+
+    def suggest_int(self, name: str, low: int, high: int, *, log: bool = False) -> int:
+        return int(self._suggest(name, "int", low=low, high=high, log=log))
+
+    def suggest_float(self, name: str, low: float, high: float, *, log: bool = False) -> float:
+        return float(self._suggest(name, "float", low=low, high=high, log=log))
+
+    def _suggest(self, name: str, kind: str, **limits: Any) -> Any:
+        if name in self.fixed:
+            return self.fixed[name]
+        if self.trial is not None:
+            return getattr(self.trial, f"suggest_{kind}")(name, **limits)
+        value, choices = self.defaults.get(name), limits.get("choices")
+        if choices is not None:
+            inside = name in self.defaults and value in choices
+        else:
+            inside = isinstance(value, int | float) and limits["low"] <= value <= limits["high"]
+        self.values[name] = value if inside else choices[0] if choices else limits["low"]
+        self.asked[name] = (kind, limits)
+        self.inside = self.inside and inside
+        return self.values[name]
+
+    def as_trial(self, optuna: Any) -> dict[str, Any]:
+        """Params and distributions of the defaults; empty if they are outside of the space."""
+        if not self.inside:
+            return {"params": {}, "distributions": {}}
+        made = {
+            name: getattr(optuna.distributions, f"{kind.capitalize()}Distribution")(**limits)
+            for name, (kind, limits) in self.asked.items()
+        }
+        return {"params": dict(self.values), "distributions": made}

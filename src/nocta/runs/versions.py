@@ -1,4 +1,4 @@
-"""What a result was made with: versions of the project and of what it computes with."""
+"""Versions of the project and of the packages it computes with."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from importlib import metadata
 from pathlib import Path
 
 PACKAGES = ("nocta", "numpy", "scipy", "scikit-learn", "pandas", "torch")
-#: Write the files that have to be the same to the bit, or find neighbours where installed.
+#: Packages that write files, which have to be equal byte for byte, or find neighbors.
 MORE = ("pyarrow", "faiss-cpu")
 
 
@@ -23,15 +23,15 @@ def source_hash() -> str:
         8
     """
     root = Path(__file__).parents[1]
-    digest = hashlib.sha256()
+    found = hashlib.sha256()
     for path in sorted(root.rglob("*.py")):
-        digest.update(path.relative_to(root).as_posix().encode())
-        digest.update(path.read_bytes())
-    return digest.hexdigest()[:8]
+        found.update(path.relative_to(root).as_posix().encode())
+        found.update(path.read_bytes())
+    return found.hexdigest()[:8]
 
 
 def versions(packages: Sequence[str] = PACKAGES) -> dict[str, str]:
-    """Version of Python and of each package that can change a number, and which code it is.
+    """Version of Python and of each package that can change a number.
 
     Example:
         >>> "torch" in versions()
@@ -49,5 +49,5 @@ def versions(packages: Sequence[str] = PACKAGES) -> dict[str, str]:
 
 
 def all_versions() -> dict[str, str]:
-    """The same with what can change a byte of a file, for machines that share their work."""
+    """The same with packages that can change a byte of a file, for machines that share work."""
     return versions((*PACKAGES, *MORE))

@@ -187,9 +187,9 @@ def test_the_card_says_that_subjects_are_kept(
         tiny_parts[0], tiny_parts[1], predictor=linear
     )
     assert "Guard it like the data" in _privacy(counted)
-    assert "counts 50%, the mean over all training subjects 50%" in _shares(counted)
+    assert "counts 50% and the mean over all training subjects 50%" in _shares(counted)
     counted.planner_.individual_share = 0.0  # type: ignore[attr-defined]
-    assert _shares(counted).endswith("gets the same plan.")
+    assert _shares(counted).endswith("get the same plan.")
     network = SimpleNamespace(estimator="amortized", planner_=SimpleNamespace(population=None))
     assert "no subject's data" in _privacy(network)  # type: ignore[arg-type]
     assert _shares(network) == ""  # type: ignore[arg-type]

@@ -79,7 +79,7 @@ def test_setups_that_differ_have_folders_of_their_own() -> None:
         Setup(source, cost_weights=(0.5,)),
         Setup(DataSource("pbc-stage")),
         Setup(DataSource("pbc-stage", data_options={"draw_fee": 4.0})),
-        Setup(source).rehearsal(),
+        Setup(source).as_quick(),
     ]
     names = [folder_name(setup) for setup in setups]
     assert len(set(names)) == len(names)

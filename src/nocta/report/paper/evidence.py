@@ -182,7 +182,7 @@ def _run(source: DataSource, recipe: Recipe, request: Request) -> Evidence:
         **request.rules,
     )
     if request.quick:
-        setup = replace(setup.rehearsal(), audit_subjects=min(setup.audit_subjects, QUICK_AUDITED))
+        setup = replace(setup.as_quick(), audit_subjects=min(setup.audit_subjects, QUICK_AUDITED))
     arms = recipe.arms(setup.preset)
     comparison = run_arms(setup, arms, request.out / "runs" / folder_name(setup), recipe, request)
     if not comparison.records:

@@ -7,7 +7,7 @@ from concurrent.futures import BrokenExecutor, Future
 
 import pytest
 
-from nocta.runs.pool import run_tasks
+from nocta.runs.scheduler import run_tasks
 
 
 class Ended:

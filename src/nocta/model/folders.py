@@ -1,0 +1,55 @@
+"""What a folder holds, recognized by its files: the one test behind every "may I write here?"."""
+
+from __future__ import annotations
+
+from enum import Enum
+from pathlib import Path
+
+#: Of a saved model or predictor.
+MANIFEST = "manifest.json"
+#: Folder inside a model's folder that holds the checkpoint of an unfinished fit.
+PARTIAL = ".partial"
+#: Of a comparison.
+SETUP = "setup.json"
+#: Of any other checkpoint, such as a folder of scored parts.
+CHECKPOINT = ".checkpoint.json"
+
+
+class Folder(Enum):
+    """What a path is; the value completes the sentence "'PATH' ..."."""
+
+    ABSENT = "does not exist"
+    FILE = "is a file"
+    EMPTY = "is empty"
+    UNFINISHED_FIT = "holds an unfinished fit"
+    MODEL = "holds a saved model"
+    COMPARISON = "holds a comparison"
+    SCORES = "holds scored parts"
+    OTHER = "holds other files"
+
+
+#: What `nocta fit` may write into; anything else stays untouched.
+REPLACEABLE_BY_MODEL = (Folder.ABSENT, Folder.EMPTY, Folder.UNFINISHED_FIT, Folder.MODEL)
+_MARKS = {
+    PARTIAL: Folder.UNFINISHED_FIT,  # first: a model may be there, about to be replaced
+    MANIFEST: Folder.MODEL,
+    SETUP: Folder.COMPARISON,
+    CHECKPOINT: Folder.SCORES,
+}
+
+
+def recognize(path: Path) -> Folder:
+    """Say what a path is.
+
+    Example:
+        >>> recognize(Path("no such folder"))
+        <Folder.ABSENT: 'does not exist'>
+    """
+    if not path.exists():
+        return Folder.ABSENT
+    if not path.is_dir():
+        return Folder.FILE
+    inside = {entry.name for entry in path.iterdir()}
+    if not inside:
+        return Folder.EMPTY
+    return next((kind for mark, kind in _MARKS.items() if mark in inside), Folder.OTHER)

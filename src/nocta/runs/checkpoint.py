@@ -1,0 +1,181 @@
+"""A folder of finished pieces of work that belong to one request; every command that can be
+continued keeps what is finished in one.
+
+A piece is a JSON file, or a file or folder that a function writes. It appears in one step, so a
+piece that is there is finished. A piece that cannot be read counts as missing and is made again.
+The request is plain data, written beside the pieces.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import zipfile
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from typing import Any, TypeVar
+
+from nocta.core.errors import ConfigError
+from nocta.model.folders import CHECKPOINT
+from nocta.runs.files import write_atomically
+from nocta.runs.results import plain
+
+T = TypeVar("T")
+#: What reading a damaged file raises; errors of `nocta` and pyarrow are ValueErrors.
+_DAMAGED = (OSError, ValueError, KeyError, TypeError, EOFError, zipfile.BadZipFile)
+#: Entries of a request whose own entries are compared one by one.
+_NESTED = ("setup", "source")
+
+
+class Checkpoint:
+    """Finished pieces of one request.
+
+    Args:
+        folder: Made with the first piece.
+        request: What decides the contents of the pieces, as plain data. Hashes of files and data
+            have names that end in `_hash` or `_sha256`. Without a request nothing is written down.
+        file: Name of the file that holds the request.
+        own: Whether the folder holds nothing else, so that it may be removed.
+        defaults: Entries that an older version did not write, and the value they had then.
+    """
+
+    def __init__(
+        self,
+        folder: Path,
+        request: Mapping[str, Any] | None = None,
+        *,
+        file: str = CHECKPOINT,
+        own: bool = True,
+        defaults: Mapping[str, Any] | None = None,
+    ) -> None:
+        self.folder = folder
+        self.request: dict[str, Any] = plain(request or {})
+        self.file = folder / file
+        self.own = own
+        self.defaults = defaults or {}
+
+    def open(self, *, discard: bool = False, remedy: str = "") -> None:
+        """Continue with the pieces that are there if they belong to this request.
+
+        Args:
+            discard: Remove pieces of another request; otherwise they are refused.
+            remedy: What the user can do about pieces of another request.
+
+        Raises:
+            ConfigError: The pieces belong to another request.
+        """
+        found = read_json(self.file)
+        if found is None:
+            if self.own:
+                self.clear()  # pieces of an unknown request
+            elif self.file.exists():
+                raise ConfigError(f"'{self.file}' is damaged; delete it, or choose another --out.")
+            return
+        differing = differences(found, self.request, self.defaults)
+        if differing and not discard:
+            raise ConfigError(
+                f"'{self.folder}' was made with other settings: {'; '.join(differing)}. {remedy}"
+            )
+        if differing:
+            self.clear()
+
+    def begin(self) -> None:
+        """Write down the request, if it is not written yet."""
+        if self.request and not self.file.is_file():
+            write_atomically(self.file, json.dumps(self.request, indent=2) + "\n")
+
+    def path(self, name: str) -> Path:
+        """Where a piece is, or will be."""
+        return self.folder / name
+
+    def get(self, name: str) -> Any | None:
+        """A JSON piece; `None` if it is missing or damaged."""
+        return read_json(self.path(name))
+
+    def put(self, name: str, data: Any) -> None:
+        """Keep a JSON piece."""
+        self.begin()
+        write_atomically(self.path(name), json.dumps(plain(data), allow_nan=False))
+
+    def read(self, name: str, load: Callable[[Path], T]) -> T | None:
+        """What `load` makes of a piece; `None` if it is missing or damaged."""
+        try:
+            return load(self.path(name)) if self.path(name).exists() else None
+        except _DAMAGED:
+            return None
+
+    def write(self, name: str, save: Callable[[Path], object]) -> None:
+        """Keep the file or folder that `save` writes."""
+        self.begin()
+        path = self.path(name)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        beside = path.with_name(f".{path.name}.{os.getpid()}.part")
+        remove(beside)
+        try:
+            save(beside)
+            if path.is_dir():
+                shutil.rmtree(path)  # a folder cannot be replaced in one step
+            os.replace(beside, path)
+        finally:
+            remove(beside)
+
+    def names(self, pattern: str) -> list[str]:
+        """Names of the pieces that match a pattern, in alphabetical order."""
+        found = self.folder.glob(pattern)
+        return sorted(path.relative_to(self.folder).as_posix() for path in found)
+
+    def drop(self, names: Iterable[str]) -> None:
+        """Remove pieces."""
+        for name in names:
+            remove(self.path(name))
+
+    def clear(self) -> None:
+        """Remove the whole folder, or the request alone if others keep files there."""
+        remove(self.folder if self.own else self.file)
+
+
+def differences(
+    there: Mapping[str, Any], here: Mapping[str, Any], defaults: Mapping[str, Any] | None = None
+) -> list[str]:
+    """How two requests differ, in words.
+
+    Example:
+        >>> differences({"seed": 0, "data_hash": "a"}, {"seed": 1, "data_hash": "b"})
+        ['seed is 0 there and 1 here']
+        >>> differences({"seed": 0, "data_hash": "a"}, {"seed": 0, "data_hash": "b"})
+        ['the data changed']
+    """
+    flat = [{**_flat(defaults or {}), **_flat(plain(request))} for request in (there, here)]
+    names = [n for n in sorted(flat[0].keys() | flat[1].keys()) if flat[0].get(n) != flat[1].get(n)]
+    hashes = [name for name in names if name.endswith(("_hash", "_sha256"))]
+    options = [
+        f"{name} is {flat[0].get(name)!r} there and {flat[1].get(name)!r} here"
+        for name in names
+        if name not in hashes
+    ]
+    # Other options usually read other data, so a hash says something only if it is alone.
+    return options or [f"the {name.rpartition('_')[0]} changed" for name in hashes]
+
+
+def _flat(request: Mapping[str, Any]) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for name, value in request.items():
+        found |= _flat(value) if name in _NESTED else {name: value}
+    return found
+
+
+def read_json(path: Path) -> Any | None:
+    """The contents of a JSON file; `None` if it is missing or damaged."""
+    try:
+        return json.loads(path.read_text("utf-8"))
+    except (OSError, ValueError):
+        return None
+
+
+def remove(path: Path) -> None:
+    """Delete a file or a folder, if it is there."""
+    if path.is_dir():
+        shutil.rmtree(path)
+    else:
+        path.unlink(missing_ok=True)

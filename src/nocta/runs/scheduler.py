@@ -1,0 +1,210 @@
+"""Run tasks on this process, on processes of this machine, or on the workers of a Dask cluster.
+
+Workers return what they computed; the process that started them alone writes files. `run_tasks`
+drives all three and survives a worker that dies.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import threading
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Future, wait
+from contextlib import contextmanager, suppress
+from typing import Any, Protocol, TypeVar
+
+from nocta.core.errors import ConfigError
+
+T = TypeVar("T")
+R = TypeVar("R")
+
+#: Seconds between two updates of the progress bar.
+_TICK = 1.0
+
+
+class Workers(Protocol):
+    """Where tasks run."""
+
+    #: Short tasks that may wait at each worker while it computes another.
+    n_ahead: int
+
+    @property
+    def n_workers(self) -> int:
+        """How many workers there are now."""
+        ...
+
+    def submit(self, function: Callable[..., R], *args: Any) -> Future[R]:
+        """Start a task."""
+        ...
+
+
+class ThisProcess:
+    """Runs every task at once, in this process."""
+
+    n_workers = 1
+    n_ahead = 0
+
+    def submit(self, function: Callable[..., R], *args: Any) -> Future[R]:
+        """Call the function; an exception waits in the future, an interrupt does not."""
+        future: Future[R] = Future()
+        try:
+            future.set_result(function(*args))
+        except Exception as error:
+            future.set_exception(error)
+        return future
+
+
+class Processes:
+    """Processes of this machine, each computing on one thread; replaced after a crash."""
+
+    n_ahead = 1
+
+    def __init__(self, n_workers: int) -> None:
+        self.n_workers = n_workers
+        self.executor: Any = None
+
+    def submit(self, function: Callable[..., R], *args: Any) -> Future[R]:
+        """Start a task in a process that is free."""
+        from joblib.externals.loky import get_reusable_executor
+
+        self.executor = get_reusable_executor(
+            max_workers=self.n_workers,
+            timeout=300,
+            env={"OMP_NUM_THREADS": "1"},
+            initializer=_share_no_bars,
+        )
+        future: Future[R] = self.executor.submit(function, *args)
+        return future
+
+    def end(self) -> None:
+        """End the processes at once, whatever they are doing."""
+        for process in list(getattr(self.executor, "_processes", {}).values()):
+            with suppress(OSError):
+                os.kill(process.pid, signal.SIGTERM)
+        if self.executor is not None:
+            self.executor.shutdown(wait=False)
+
+
+@contextmanager
+def open_workers(n_jobs: int, dask: str | None = None) -> Iterator[Workers]:
+    """Start workers, and end them at the end of the block, at once if an exception ends it.
+
+    Args:
+        n_jobs: Number of processes; with one, this process does the work itself.
+        dask: Address of a Dask scheduler, whose workers are then used instead.
+    """
+    if dask is not None:
+        from nocta.runs.cluster import connect
+
+        with connect(dask) as cluster:
+            yield cluster
+    elif n_jobs == 1:
+        yield ThisProcess()
+    else:
+        processes = Processes(n_jobs)
+        try:
+            yield processes
+        except BaseException:
+            processes.end()
+            raise
+        if processes.executor is not None:
+            processes.executor.shutdown(wait=True)
+
+
+def n_processes(asked: int | None, n_tasks: int) -> int:
+    """How many processes to start: as many as asked for or one per core, at most one per task."""
+    return max(1, min(asked or os.cpu_count() or 1, n_tasks))
+
+
+def run_tasks(
+    next_task: Callable[[Iterable[T]], T | None],
+    submit: Callable[[T], Future[R]],
+    n_at_once: Callable[[], int],
+    running: dict[Future[R], T],
+) -> Iterator[tuple[T, Future[R]] | None]:
+    """Run tasks and yield each with its future when it has ended.
+
+    A process that dies can break those beside it, so all tasks that ended this way are run once
+    more, one at a time. A future that holds such an error is therefore that of the task to blame.
+
+    Args:
+        next_task: The next task that can start beside those that are running, if there is one.
+        submit: Starts a task.
+        n_at_once: How many may be running now.
+        running: Holds what is running.
+
+    Yields:
+        Ended tasks, successful ones first; and `None` every second in which none ends.
+    """
+    suspects: list[T] = []
+    while True:
+        while not suspects and len(running) < n_at_once():
+            task = next_task(running.values())
+            if task is None:
+                break
+            running[submit(task)] = task
+        if not running:
+            return
+        done, _ = wait(running, timeout=_TICK, return_when=FIRST_COMPLETED)
+        if not done:
+            yield None
+        ended = [future for future in running if future in done]
+        for future in sorted(ended, key=lambda future: future.exception() is not None):
+            task = running.pop(future)
+            if worker_died(future.exception()):
+                suspects.append(task)
+            else:
+                yield task, future
+        while suspects and not running:
+            task = suspects.pop(0)
+            alone = submit(task)
+            wait([alone])
+            yield task, alone
+
+
+def worker_died(error: BaseException | None) -> bool:
+    """Whether an error says that the process, or the worker of a cluster, is gone."""
+    dask = sys.modules.get("distributed")
+    return isinstance(error, BrokenExecutor) or (
+        dask is not None and isinstance(error, dask.KilledWorker)
+    )
+
+
+def use_one_thread() -> None:
+    """Let this process compute on one thread: fastest for small networks, and reproducible."""
+    os.environ["OMP_NUM_THREADS"] = "1"
+    torch = sys.modules.get("torch")  # importing it takes seconds
+    if torch is not None:
+        torch.set_num_threads(1)
+
+
+def check_workers_know(dataset: str | None, methods: Iterable[str]) -> None:
+    """Refuse names that exist in this process only, before other processes are started.
+
+    Args:
+        dataset: Name of the data set; `None` for a table.
+        methods: Names of the methods.
+
+    Raises:
+        ConfigError: A name was registered at run time.
+    """
+    from nocta import datasets
+    from nocta.methods import registry
+
+    local = [(name, "nocta.methods") for name in methods if registry.is_local(name)]
+    if dataset is not None and datasets.is_local(dataset):
+        local.append((dataset, "nocta.datasets"))
+    for name, group in local:
+        raise ConfigError(
+            f"'{name}' is registered in this process only, so other processes do not know it. "
+            f"Install it as an entry point `{group}`, or use --jobs 1."
+        )
+
+
+def _share_no_bars() -> None:
+    """Keep `tqdm` from making a semaphore that nobody removes if the process is killed."""
+    from tqdm.std import tqdm
+
+    tqdm.set_lock(threading.RLock())

@@ -1,0 +1,141 @@
+"""What a worker does in one go and returns. It reads the data itself, and writes no file."""
+
+from __future__ import annotations
+
+import time as clock
+import traceback
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+from nocta.core.errors import ConfigError
+from nocta.core.predictor import Predictor
+from nocta.runs.job import FittedPredictor, run_job, score_options
+from nocta.runs.optimum import finite_task
+from nocta.runs.record import Job
+from nocta.runs.scheduler import use_one_thread
+from nocta.runs.setup import DataSource, Setup, hash_data
+from nocta.runs.tuning import one_line
+
+
+@dataclass(frozen=True)
+class Task:
+    """Fit the shared predictor of a seed, try options of a job, or run the job.
+
+    Args:
+        seed: Of the job or of the predictor.
+        job: `None` for the predictor.
+        options: To try on validation; `None` for the predictor and for the job itself.
+    """
+
+    seed: int
+    job: Job | None = None
+    options: Mapping[str, Any] | None = None
+
+    @property
+    def label(self) -> str:
+        """What it is, whatever the seed."""
+        return self.job.label if self.job else "predictor"
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What came of a task: its value, or why there is none."""
+
+    value: Any = None
+    seconds: float | None = None  # `None`: it was not done, or its process died
+    reason: str = ""
+    traceback: str = ""
+
+
+@dataclass(frozen=True)
+class DataCheck:
+    """The data as they are where the comparison was started; a worker has to read the same."""
+
+    source: DataSource
+    data_hash: str
+
+    def __call__(self) -> None:
+        """Raise unless this machine reads the same data."""
+        if _hash(self.source, self.source.file_states()) != self.data_hash:
+            raise ConfigError(
+                f"'{self.source.data}' holds other data on the worker than where the comparison "
+                f"was started. Copy the file there, or use a folder that both reach."
+            )
+
+
+@lru_cache(maxsize=4)
+def _hash(source: DataSource, states: tuple[Any, ...]) -> str:
+    return hash_data(source.load(0))
+
+
+def run_task(
+    setup: Setup,
+    task: Task,
+    shared: FittedPredictor | None = None,
+    tuning: Mapping[str, Any] | None = None,
+    check: DataCheck | None = None,
+) -> Outcome:
+    """Do one task in this process and return what comes of it, also if it fails.
+
+    Args:
+        setup: What the jobs have in common.
+        task: What to do.
+        shared: The predictor of the seed, if it was fitted before.
+        tuning: The finished trials of a job.
+        check: Of the data, on another machine.
+
+    Raises:
+        ConfigError: This machine reads other data.
+    """
+    use_one_thread()
+    if check is not None:
+        check()
+    started = clock.perf_counter()
+    value: Any = None
+    reason = details = ""
+    try:
+        value = _do(setup, task, shared, tuning)
+    except Exception as error:
+        reason, details = one_line(error), traceback.format_exc()
+    return Outcome(value, clock.perf_counter() - started, reason, details)
+
+
+def _do(
+    setup: Setup,
+    task: Task,
+    shared: FittedPredictor | None,
+    tuning: Mapping[str, Any] | None,
+) -> Any:
+    if task.job is None:
+        return shared_predictor(setup, task.seed)
+    if shared is None and task.job.shares_predictor:
+        shared = shared_predictor(setup, task.seed)
+    if task.options is not None:
+        return score_options(setup, task.job, shared, task.options)
+    return run_job(setup, task.job, shared, tuning=tuning)
+
+
+def is_kept(setup: Setup) -> bool:
+    """Whether the predictor takes long to fit, so that it is fitted once per seed and kept."""
+    return setup.predictor == "learned"
+
+
+def shared_predictor(setup: Setup, seed: int) -> FittedPredictor:
+    """Make the predictor that methods of a seed share, and say how long it took."""
+    if not is_kept(setup):
+        from nocta.predictors.bayes import BayesPredictor
+
+        return FittedPredictor(BayesPredictor(finite_task(setup.source)), 0.0)
+    started = clock.perf_counter()
+    predictor = fit_predictor(setup, seed)
+    return FittedPredictor(predictor, clock.perf_counter() - started)
+
+
+def fit_predictor(setup: Setup, seed: int) -> Predictor:
+    """Fit the preset's predictor on the training subjects of a seed."""
+    from nocta.predictors import fitting
+
+    train, val, _ = setup.source.split(setup.source.load(seed), seed)
+    return fitting.fit_predictor(train, val, setup.preset, seed, quick=setup.quick)
