@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 import torch
@@ -78,3 +79,16 @@ class PlanTree:
     def along_paths(self, losses: Tensor) -> Tensor:
         """Sum of the nodes' losses `(..., nodes)` along every plan, `(..., p)`."""
         return losses[..., self.path].sum(-1)
+
+
+@runtime_checkable
+class PlanScorer(Protocol):
+    """A network predictor that predicts under many shared plans at once."""
+
+    def plan_log_proba(
+        self, inputs: Tensor, slots: Tensor, plans: Tensor, start: int = 0
+    ) -> Tensor:
+        """Log-probabilities if each plan were carried out, `(n, p, L - start, C)`."""
+
+    def tree_log_proba(self, inputs: Tensor, slots: Tensor, tree: PlanTree) -> Tensor:
+        """Log-probabilities at every node of a tree of plans, `(n, nodes, C)`."""

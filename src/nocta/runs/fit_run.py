@@ -28,14 +28,16 @@ from nocta.model import persistence
 from nocta.model.nocta import NOCTA, check_parts
 from nocta.model.presets.base import EstimatorName
 from nocta.model.presets.options import DefaultOptions, PaperOptions
-from nocta.predictors.cross_fitted import CrossFittedPredictor
+from nocta.predictors.cross_fitted import CrossFittedPredictor, as_cross_fitted
 from nocta.predictors.fitting import Preset, fit_predictor
+from nocta.predictors.registry import check_predictor_name, check_savable
 from nocta.runs.absent_classes import class_warnings
 from nocta.runs.files import write_atomically
 from nocta.runs.fit_stages import Stages
 from nocta.runs.model_card import model_card
 from nocta.runs.results import plain
 from nocta.runs.setup import DataSource, data_fingerprint, flat_request
+from nocta.runs.shared import unfitted_predictor
 from nocta.runs.versions import versions
 
 #: At most so many training and validation subjects in a rehearsal.
@@ -58,6 +60,7 @@ class FitRequest:
         n_points: Cost weights to find on validation and keep with the model.
         quick: A rehearsal: few subjects, short training, few cost weights.
         preset_options: Options of the preset, where they are not its own.
+        predictor: `"learned"`, `"bayes"`, or the name of a plug-in.
     """
 
     source: DataSource
@@ -67,8 +70,10 @@ class FitRequest:
     n_points: int = 10
     quick: bool = False
     preset_options: Mapping[str, Any] = field(default_factory=dict)
+    predictor: str = "learned"
 
     def __post_init__(self) -> None:
+        check_predictor_name(self.predictor)
         if not hasattr(method_class(self.method), "estimator"):
             raise ConfigError(
                 f"'{self.method}' cannot be saved as a model; use nocta-amortized, "
@@ -130,6 +135,10 @@ def fit_to_folder(
         if request.preset == "default"
         else read_options(PaperOptions, given)
     )
+    given_predictor = unfitted_predictor(request.predictor, request.source.data)
+    if given_predictor is not None:
+        method_class(request.method)(preset=request.preset).check_predictor(given_predictor)  # type: ignore[call-arg]
+        check_savable(given_predictor)
     signature = plain({**asdict(request), "data_hash": data_fingerprint(cohort)})
     done = _open(out, signature, resume=resume, force=force)
     if done is not None:
@@ -151,12 +160,15 @@ def fit_to_folder(
             say(f"Warning: {warning}")
 
     def new_predictor() -> CrossFittedPredictor:
+        if request.predictor == "bayes" and given_predictor is not None:
+            return as_cross_fitted(given_predictor, train, val)
         return fit_predictor(
             train,
             val,
             request.preset,
             request.seed,
             progress,
+            kind=request.predictor,
             quick=request.quick,
             class_weight=options.class_weight,
         )

@@ -13,6 +13,7 @@ from nocta.model import persistence
 from nocta.model.nocta import NOCTA
 from nocta.predictors.cross_fitted import CrossFittedPredictor
 from nocta.predictors.mixed import MixedPredictor
+from nocta.predictors.neural import NeuralPredictor
 from nocta.predictors.summary import SummaryPredictor
 from nocta.predictors.training import TrainingConfig, TrainingLog
 from nocta.runs.files import write_atomically
@@ -50,7 +51,12 @@ class Stages:
             text = "1 linear model" if len(linear) == 1 else f"{len(linear)} linear models"
             self.note("predictor", seconds, text, [_choice_of_penalty(m) for m in linear])
             return fitted
-        runs = [(m.training, m.log_) for m in fitted.members]
+        networks = [m for m in fitted.members if isinstance(m, NeuralPredictor)]
+        if not networks:
+            text = f"{len(fitted.members)} x {type(fitted.members[0]).__name__}"
+            self.note("predictor", seconds, text)
+            return fitted
+        runs = [(m.training, m.log_) for m in networks]
         mixed = isinstance(fitted.members[0], MixedPredictor)
         self.note("predictor", seconds, _in_words(runs, mixed), _on_record(runs))
         return fitted

@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from nocta.core.cohort import Cohort
 from nocta.core.environment import Availability, Results
 from nocta.core.errors import ConfigError, DataError
+from nocta.predictors.registry import check_predictor_name
 from nocta.runs.files import file_stamps
 
 if TYPE_CHECKING:
@@ -229,8 +230,8 @@ class Setup:
         n_points: Operating points per method, chosen by the method on validation.
         cost_weights: Operating points of the methods whose knob is a cost weight.
         budgets: Operating points of the methods that can keep to a hard budget.
-        predictor: What methods without a predictor of their own acquire for: `"learned"`, or
-            `"bayes"`, the exact filter of a finite task.
+        predictor: What methods without a predictor of their own acquire for: `"learned"`,
+            `"bayes"` (the exact filter of a finite task), or the name of a plug-in.
         quick: A rehearsal: few subjects, short training, few operating points.
         n_trials: Options that every method may try on validation, its defaults among them; 0
             tunes nothing.
@@ -245,7 +246,7 @@ class Setup:
     n_points: int = 10
     cost_weights: tuple[float, ...] = ()
     budgets: tuple[float, ...] = ()
-    predictor: Literal["learned", "bayes"] = "learned"
+    predictor: str = "learned"
     quick: bool = False
     n_trials: int = 0
     audit_subjects: int = 48
@@ -258,12 +259,12 @@ class Setup:
             "n_points": self.n_points >= 1,
             "cost_weights": all(np.isfinite(w) and w >= 0 for w in self.cost_weights),
             "budgets": all(np.isfinite(b) and b >= 0 for b in self.budgets),
-            "predictor": self.predictor in ("learned", "bayes"),
             "n_trials": self.n_trials >= 0,
         }
         for name, good in checks.items():
             if not good:
                 raise ConfigError(f"{name} is {getattr(self, name)!r}; {_EXPECTED[name]}.")
+        check_predictor_name(self.predictor)
 
     def rehearsal(self) -> Setup:
         """The same, small enough to see within a minute or two that everything works."""
@@ -298,7 +299,6 @@ _EXPECTED = {
     "n_points": "ask for at least one operating point",
     "cost_weights": "use numbers of at least 0",
     "budgets": "use numbers of at least 0",
-    "predictor": "use 'learned' or 'bayes'",
     "n_trials": "use a number of at least 0",
 }
 

@@ -8,8 +8,14 @@ import time as clock
 from pathlib import Path
 
 from nocta.core.errors import ModelError
-from nocta.core.predictor import Predictor
+from nocta.core.predictor import Predictor, Savable
 from nocta.model.persistence import load_predictor, save_predictor
+from nocta.predictors.registry import (
+    BUILT_IN,
+    check_predictor_name,
+    new_predictor,
+    predictor_class,
+)
 from nocta.runs.files import write_atomically
 from nocta.runs.job import FittedPredictor
 from nocta.runs.optimum import finite_task
@@ -17,8 +23,10 @@ from nocta.runs.setup import Setup
 
 
 def is_kept(setup: Setup) -> bool:
-    """Whether a predictor takes long to make, so that it is fitted once and kept."""
-    return setup.predictor == "learned"
+    """Whether a predictor takes long to make and can be saved, so that it is fitted once."""
+    if setup.predictor in BUILT_IN:
+        return setup.predictor == "learned"
+    return issubclass(predictor_class(setup.predictor), Savable)
 
 
 def shared_predictor(setup: Setup, seed: int, jobs: Path) -> FittedPredictor:
@@ -29,10 +37,10 @@ def shared_predictor(setup: Setup, seed: int, jobs: Path) -> FittedPredictor:
         seed: Of the split and of the training.
         jobs: Folder of the finished jobs.
     """
+    if setup.predictor == "bayes":
+        return FittedPredictor(bayes_predictor(setup.source.data), 0.0)
     if not is_kept(setup):
-        from nocta.predictors.bayes import BayesPredictor
-
-        return FittedPredictor(BayesPredictor(finite_task(setup.source.data)), 0.0)
+        return fit_timed(setup, seed)
     kept = kept_predictor(seed, jobs)
     if kept is not None:
         return kept
@@ -73,8 +81,25 @@ def fit_timed(setup: Setup, seed: int) -> FittedPredictor:
 
 
 def fit_predictor(setup: Setup, seed: int) -> Predictor:
-    """Fit the preset's predictor on the training subjects of a seed."""
+    """Fit the preset's predictor, or a plug-in, on the training subjects of a seed."""
     from nocta.predictors import fitting
 
     train, val, _ = setup.source.split(setup.source.load(seed), seed)
-    return fitting.fit_predictor(train, val, setup.preset, seed, quick=setup.quick)
+    return fitting.fit_predictor(
+        train, val, setup.preset, seed, kind=setup.predictor, quick=setup.quick
+    )
+
+
+def bayes_predictor(data: str) -> Predictor:
+    """The exact filter of a finite task."""
+    from nocta.predictors.bayes import BayesPredictor
+
+    return BayesPredictor(finite_task(data))
+
+
+def unfitted_predictor(predictor: str, data: str) -> Predictor | None:
+    """What `--predictor` names, before any fit; `None` for the learned one."""
+    check_predictor_name(predictor)
+    if predictor == "learned":
+        return None
+    return bayes_predictor(data) if predictor == "bayes" else new_predictor(predictor)
