@@ -113,7 +113,7 @@ def test_loading_imports_only_what_is_published(cohort: Cohort) -> None:
     assert config["name"] == "prevalence"
     before = set(sys.modules)
     for name in ("antigravity:Evil", "antigravity"):
-        with pytest.raises(ModelError, match="which cannot be loaded here.*Install the package"):
+        with pytest.raises(ModelError, match=r"which cannot be loaded here.*Install the package"):
             restore_predictor({**config, "name": name}, arrays)
         with pytest.raises(ModelError, match="has kind 'antigravity"):
             restore_predictor({**config, "kind": name}, arrays)
