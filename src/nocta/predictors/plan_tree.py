@@ -1,7 +1,7 @@
-"""Candidate plans as a tree: plans that begin alike share their beginnings.
+"""Candidate plans as a tree of shared prefixes.
 
-What a plan loses at time `k` depends only on what it acquires up to `k`. So each distinct
-beginning is a node that is scored once, and a plan's loss-to-go is the sum along its path.
+The loss of a plan at time `k` depends only on what it acquires up to `k`. So each distinct prefix
+is a node that is scored once, and a plan's loss-to-go is the sum along its path.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ from torch import Tensor
 
 @dataclass(frozen=True)
 class PlanTree:
-    """The distinct beginnings of a set of plans, from the slot after the current one on.
+    """The distinct prefixes of a set of plans, from the slot after the current one.
 
     Args:
-        asked: `(nodes, later, M)` what each node has acquired by its own slot, 0 or 1.
+        asked: `(nodes, later, M)` what each node has requested by its own slot, 0 or 1.
         depth: `(nodes,)` slot of each node, counted from the first later one.
         path: `(p, later)` the nodes along each plan.
 
@@ -47,7 +47,7 @@ class PlanTree:
 
     @cached_property
     def design(self) -> Tensor:
-        """What each node has acquired, and its slot as one-hot, `(nodes, later * M + later)`."""
+        """Requests of each node, and its slot as one-hot, `(nodes, later * M + later)`."""
         slot = torch.nn.functional.one_hot(self.depth, self.n_later)
         return torch.cat([self.asked.flatten(1), slot], dim=1)
 

@@ -71,7 +71,7 @@ class RecurrentPredictor(NeuralPredictor):
     Args:
         hidden: Units of the recurrent state.
         dropout: On the inputs of the recurrent unit and of the head.
-        training: Length and pace of training.
+        training: Epochs, learning rate and so on.
         class_weight: `"balanced"` counters rare classes; it distorts probabilities.
         calibrate: Fit a temperature on validation.
         seed: Same seed, same network.
