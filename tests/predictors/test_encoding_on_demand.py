@@ -6,20 +6,17 @@ import numpy as np
 import pytest
 import torch
 
-from nocta.predictors import encoding
 from nocta.predictors.encoding import EncodedCohort, InputEncoder
 from nocta.predictors.training import batches
 from nocta.testing import tiny_cohort
 
 
 @pytest.fixture
-def pair(monkeypatch: pytest.MonkeyPatch) -> tuple[EncodedCohort, EncodedCohort]:
+def pair() -> tuple[EncodedCohort, EncodedCohort]:
     """The same cohort, held encoded and encoded on demand."""
     cohort = tiny_cohort(20, seed=1)
     encoder = InputEncoder().fit(cohort)
-    held = EncodedCohort(encoder, cohort)
-    monkeypatch.setattr(encoding, "MOST_HELD", 0)
-    return held, EncodedCohort(encoder, cohort)
+    return EncodedCohort(encoder, cohort), EncodedCohort(encoder, cohort, most_held=0)
 
 
 def test_inputs_are_the_same(pair: tuple[EncodedCohort, EncodedCohort]) -> None:
@@ -42,10 +39,9 @@ def test_rows_of_any_shape_at_one_time_are_the_same(
     assert torch.equal(held.frame[:, 1], asked.frame[:, 1])
 
 
-def test_scales_of_a_large_cohort_come_from_a_sample(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_scales_of_a_large_cohort_come_from_a_sample() -> None:
     cohort = tiny_cohort(40)
-    monkeypatch.setattr(encoding, "MOST_SAMPLED", 10)
-    sampled = InputEncoder().fit(cohort)
+    sampled = InputEncoder(most_sampled=10).fit(cohort)
     rows = np.linspace(0, 39, 10).round().astype(int)
     by_hand = InputEncoder().fit(cohort.subset(rows))
     np.testing.assert_array_equal(sampled.values_.mean_, by_hand.values_.mean_)

@@ -11,6 +11,7 @@ from nocta.core.cohort import Cohort
 from nocta.core.history import History
 from nocta.predictors import fitting
 from nocta.predictors.fitting import (
+    ChoiceRules,
     _most_careful,
     fit_predictor,
     random_mask_loss,
@@ -25,28 +26,31 @@ from nocta.predictors.training import TrainingConfig
 from nocta.testing import check_predictor, tiny_cohort
 from small_models import Parts
 
+#: The networks that `ShortRules` have built in this test.
+BUILT: list[RecurrentPredictor] = []
+
+
+class ShortRules(ChoiceRules):
+    """Rules with very short training; the networks they build are counted."""
+
+    def candidate(self, train: Cohort, dropout: float, seed: int) -> RecurrentPredictor:
+        training = TrainingConfig(epochs=2, batch_size=32, check_every=1)
+        BUILT.append(RecurrentPredictor(32, dropout, training, seed=seed))
+        return BUILT[-1]
+
 
 @pytest.fixture
-def short(monkeypatch: pytest.MonkeyPatch) -> list[RecurrentPredictor]:
-    """Training of a moment; returns the networks that are built."""
-    built: list[RecurrentPredictor] = []
-
-    def candidate(train: Cohort, hidden: int, dropout: float, seed: int) -> RecurrentPredictor:
-        training = TrainingConfig(epochs=2, batch_size=32, check_every=1)
-        built.append(RecurrentPredictor(hidden, dropout, training, seed=seed))
-        return built[-1]
-
-    monkeypatch.setattr(fitting, "_candidate", candidate)
-    return built
+def short() -> list[RecurrentPredictor]:
+    """The networks that are built."""
+    BUILT.clear()
+    return BUILT
 
 
 def test_one_network_is_enough_where_it_does_not_overfit(
-    short: list[RecurrentPredictor], tiny_parts: Parts, monkeypatch: pytest.MonkeyPatch
+    short: list[RecurrentPredictor], tiny_parts: Parts
 ) -> None:
-    monkeypatch.setattr(fitting, "OVERFIT", np.inf)
-    monkeypatch.setattr(fitting, "NOISY", np.inf)
-    monkeypatch.setattr(fitting, "_SMALL", 0)
-    found = fit_predictor(tiny_parts[0], tiny_parts[1])
+    rules = ShortRules(overfit=np.inf, noisy=np.inf, small=0)
+    found = fit_predictor(tiny_parts[0], tiny_parts[1], rules=rules)
     assert len(found.members) == len(short) == 1
     assert not found.fold.any()
 
@@ -55,17 +59,14 @@ def test_one_network_is_enough_where_it_does_not_overfit(
 def test_noisy_labels_of_not_too_many_subjects_are_judged_by_a_stranger(
     short: list[RecurrentPredictor],
     tiny_parts: Parts,
-    monkeypatch: pytest.MonkeyPatch,
     many: int,
     n_members: int,
 ) -> None:
-    monkeypatch.setattr(fitting, "OVERFIT", np.inf)
-    monkeypatch.setattr(fitting, "_SMALL", 0)
-    monkeypatch.setattr(fitting, "_MANY", many)
+    rules = ShortRules(overfit=np.inf, small=0, many=many)
     train, val, _ = tiny_parts
     rng = np.random.default_rng(0)
     noisy = [replace(c, labels=rng.integers(2, size=c.labels.shape)) for c in (train, val)]
-    assert len(fit_predictor(*noisy).members) == n_members
+    assert len(fit_predictor(*noisy, rules=rules).members) == n_members
 
 
 def test_little_loss_is_left_only_where_labels_follow_from_the_values(tiny_parts: Parts) -> None:
@@ -165,15 +166,13 @@ def test_with_more_subjects_the_mean_is_taken_where_it_is_better(
 def test_what_was_taken_is_fitted_once_per_fold(
     short: list[RecurrentPredictor],
     tiny_parts: Parts,
-    monkeypatch: pytest.MonkeyPatch,
     small: int,
     kind: type[NeuralPredictor],
     n_members: int,
 ) -> None:
-    monkeypatch.setattr(fitting, "_SMALL", small)
-    monkeypatch.setattr(fitting, "OVERFIT", 0.0)
     train, val, test = tiny_parts
-    found = fit_predictor(train, val)  # two epochs are no match for the linear model
+    rules = ShortRules(small=small, overfit=0.0)
+    found = fit_predictor(train, val, rules=rules)  # two epochs are no match for the linear model
     assert len(found.members) == n_members
     assert {type(m) for m in found.members} == {kind}
     assert len({m.seed for m in found.members}) == n_members
@@ -184,14 +183,11 @@ def test_what_was_taken_is_fitted_once_per_fold(
 def test_a_network_far_ahead_needs_no_folds_where_it_does_not_overfit(
     short: list[RecurrentPredictor],
     tiny_parts: Parts,
-    monkeypatch: pytest.MonkeyPatch,
     clearly_better: float,
     n_members: int,
 ) -> None:
-    monkeypatch.setattr(fitting, "OVERFIT", np.inf)
-    monkeypatch.setattr(fitting, "NOISY", np.inf)
-    monkeypatch.setattr(fitting, "CLEARLY_BETTER", clearly_better)
-    found = fit_predictor(tiny_parts[0], tiny_parts[1])
+    rules = ShortRules(overfit=np.inf, noisy=np.inf, clearly_better=clearly_better)
+    found = fit_predictor(tiny_parts[0], tiny_parts[1], rules=rules)
     assert len(found.members) == n_members
     assert isinstance(found.members[0], SummaryPredictor) == (n_members > 1)
 
@@ -200,7 +196,6 @@ def test_where_it_overfits_everybody_is_judged_by_a_stranger(
     short: list[RecurrentPredictor], tiny_parts: Parts, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     train, val, test = tiny_parts
-    monkeypatch.setattr(fitting, "OVERFIT", 0.0)
     seen: list[np.ndarray] = []
     fit = NeuralPredictor.fit
 
@@ -209,7 +204,7 @@ def test_where_it_overfits_everybody_is_judged_by_a_stranger(
         return fit(self, cohort, *args, **options)
 
     monkeypatch.setattr(NeuralPredictor, "fit", watched)
-    found = fit_predictor(train, val)
+    found = fit_predictor(train, val, rules=ShortRules(overfit=0.0))
     n_folds = len(found.members)
     assert n_folds == 5
     assert len(short) == 2  # without dropout and with
@@ -223,35 +218,31 @@ def test_where_it_overfits_everybody_is_judged_by_a_stranger(
 
 
 def test_what_belongs_together_stays_in_one_fold(
-    short: list[RecurrentPredictor], tiny_parts: Parts, monkeypatch: pytest.MonkeyPatch
+    tiny_parts: Parts,
 ) -> None:
-    monkeypatch.setattr(fitting, "OVERFIT", 0.0)
     train = replace(tiny_parts[0], groups=np.arange(len(tiny_parts[0])) // 2)
-    found = fit_predictor(train, tiny_parts[1])
+    found = fit_predictor(train, tiny_parts[1], rules=ShortRules(overfit=0.0))
     pairs = found.fold[: len(train) // 2 * 2].reshape(-1, 2)
     assert (pairs[:, 0] == pairs[:, 1]).all()
 
 
-def test_a_class_of_one_subject_is_no_obstacle(
-    short: list[RecurrentPredictor], tiny_parts: Parts, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(fitting, "OVERFIT", 0.0)
+def test_a_class_of_one_subject_is_no_obstacle(tiny_parts: Parts) -> None:
     train, val, _ = tiny_parts
     labels = train.labels.copy()
     labels[0] = 2
     classes = (*train.classes, "rare")
     found = fit_predictor(
-        replace(train, labels=labels, classes=classes), replace(val, classes=classes)
+        replace(train, labels=labels, classes=classes),
+        replace(val, classes=classes),
+        rules=ShortRules(overfit=0.0),
     )
     assert found.n_classes_ == 3
 
 
-def test_training_subjects_of_one_class_are_no_obstacle(
-    short: list[RecurrentPredictor], tiny_parts: Parts
-) -> None:
+def test_training_subjects_of_one_class_are_no_obstacle(tiny_parts: Parts) -> None:
     train, val, test = tiny_parts
     alike = replace(train, labels=np.minimum(train.labels, 0))
-    found = fit_predictor(alike, val)
+    found = fit_predictor(alike, val, rules=ShortRules())
     assert np.isfinite(found.predict_proba(History.of(test, np.ones_like(test.recorded)))).all()
 
 
@@ -262,7 +253,7 @@ def test_the_paper_preset_has_the_published_network(tiny_parts: Parts) -> None:
     assert not found.expected
 
 
-def test_a_rehearsal_is_one_short_training(tiny_parts: Parts) -> None:
+def test_a_quick_run_is_one_short_training(tiny_parts: Parts) -> None:
     found = fit_predictor(tiny_parts[0], tiny_parts[1], quick=True)
     assert len(found.members) == 1
     assert found.members[0].training.epochs <= 60

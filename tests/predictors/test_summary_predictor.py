@@ -15,9 +15,8 @@ from nocta.core.errors import ConfigError, NotFittedError
 from nocta.core.history import History
 from nocta.core.metrics import cross_entropy
 from nocta.model.persistence import load_predictor, save_predictor
-from nocta.predictors import summary
 from nocta.predictors.cross_fitted import CrossFittedPredictor
-from nocta.predictors.summary import SummaryNet, SummaryPredictor
+from nocta.predictors.summary import RowLimits, SummaryNet, SummaryPredictor
 from nocta.predictors.walking import AdditiveNet, WalkingNet, next_shares
 from nocta.testing import check_predictor, tiny_cohort, tiny_counter_cohort
 from small_models import Parts
@@ -272,13 +271,14 @@ def test_validation_chooses_the_prior(tiny_parts: Parts) -> None:
     assert fitted._validation_loss(inputs, labels, None) == pytest.approx(seen[best][1])
 
 
-def test_summing_up_piece_by_piece_changes_nothing(
-    tiny_parts: Parts, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_summing_up_piece_by_piece_changes_nothing(tiny_parts: Parts) -> None:
     history = History.of(tiny_parts[2], np.ones_like(tiny_parts[2].recorded))
     whole = SummaryPredictor((0.1,)).fit(*tiny_parts[:2]).predict_proba(history)
-    monkeypatch.setattr(summary, "_AT_ONCE", 7)
-    pieces = SummaryPredictor((0.1,)).fit(*tiny_parts[:2]).predict_proba(history)
+    pieces = (
+        SummaryPredictor((0.1,), rows=RowLimits(at_once=7))
+        .fit(*tiny_parts[:2])
+        .predict_proba(history)
+    )
     np.testing.assert_array_equal(whole, pieces)
 
 
@@ -292,18 +292,17 @@ def test_an_unfitted_predictor_says_so(cohort: Cohort) -> None:
         SummaryPredictor().predict_proba(History.empty(cohort.catalog, cohort.context))
 
 
-def test_very_many_subjects_are_sampled(tiny_parts: Parts, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_very_many_subjects_are_sampled(tiny_parts: Parts) -> None:
     train, val, _ = tiny_parts
     n_pairs = int(train.labelled.sum())
-    monkeypatch.setattr(summary, "_ROWS", 1)
-    monkeypatch.setattr(summary, "_MOST_ROWS", 2 * n_pairs)
+    limits = RowLimits(wanted=1, most=2 * n_pairs)
     asked_of: list[np.ndarray] = []
 
     def ask(index: np.ndarray, rng: np.random.Generator) -> np.ndarray:
         asked_of.append(index)
         return np.ones((len(index), *train.catalog.open_slots.shape), dtype=bool)
 
-    SummaryPredictor((0.1,)).fit(train, val, requests=ask)
+    SummaryPredictor((0.1,), rows=limits).fit(train, val, requests=ask)
     # Four masks each of every second subject.
     assert len(asked_of[0]) == 4 * (len(train) // 2)
     assert len(np.unique(asked_of[0])) == len(train) // 2

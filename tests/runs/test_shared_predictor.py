@@ -14,7 +14,7 @@ from nocta.core.history import History
 from nocta.core.predictor import Predictor
 from nocta.predictors.recurrent import RecurrentPredictor
 from nocta.predictors.training import TrainingConfig
-from nocta.runs import tasks
+from nocta.runs import predictors
 from nocta.runs.job import FittedPredictor
 from nocta.runs.record import Job
 from nocta.runs.setup import Setup
@@ -38,7 +38,7 @@ def n_fits(learned: Setup, monkeypatch: pytest.MonkeyPatch) -> list[int]:
         seeds.append(seed)
         return brief
 
-    monkeypatch.setattr(tasks, "fit_predictor", fit)
+    monkeypatch.setattr(predictors, "fit_predictor", fit)
     return seeds
 
 
@@ -78,7 +78,7 @@ def test_a_damaged_one_is_fitted_again(learned: Setup, n_fits: list[int], tmp_pa
 
 
 def test_the_exact_filter_needs_no_fitting(small_setup: Setup, tmp_path: Path) -> None:
-    found = tasks.shared_predictor(small_setup, 0)
+    found = predictors.shared_predictor(small_setup, 0)
     assert type(found.predictor).__name__ == "BayesPredictor"
     assert found.seconds == 0.0
     run(small_setup, JobStore(tmp_path), 0)
@@ -91,9 +91,9 @@ def test_the_predictor_is_that_of_the_preset_and_never_sees_test_subjects(
     given: list[Any] = []
     monkeypatch.setattr(
         "nocta.predictors.fitting.fit_predictor",
-        lambda *args, quick: given.extend((*args, quick)),
+        lambda *args, kind, quick: given.extend((*args, quick)),
     )
-    tasks.fit_predictor(replace(learned, preset="paper", quick=True), 3)
+    predictors.fit_predictor(replace(learned, preset="paper", quick=True), 3)
     train, val, preset, seed, quick = given
     assert (preset, seed, quick) == ("paper", 3, True)
     expected = learned.source.split(learned.source.load(3), 3)

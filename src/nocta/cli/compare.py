@@ -89,7 +89,7 @@ def compare(
         str,
         typer.Option(
             "--predictor",
-            help="What reference methods acquire for: `learned`, or `bayes` (synthetic only).",
+            help="What methods acquire for: `learned`, `bayes` (synthetic only), or a plug-in.",
         ),
     ] = "learned",
     split_column: Annotated[
@@ -140,7 +140,7 @@ def compare(
         n_points=points,
         cost_weights=parse_numbers("--cost-weights", cost_weights),
         budgets=parse_numbers("--budgets", budgets),
-        predictor=predictor,  # type: ignore[arg-type]
+        predictor=predictor,
         n_trials=tune,
     )
     if quick:

@@ -35,6 +35,13 @@ def fit(
     preset: Annotated[
         str, typer.Option("--preset", help="`default` (recommended) or `paper` (as published).")
     ] = "default",
+    predictor: Annotated[
+        str,
+        typer.Option(
+            "--predictor",
+            help="What to acquire for: `learned`, `bayes` (synthetic only), or a plug-in.",
+        ),
+    ] = "learned",
     seed: Annotated[
         int, typer.Option("--seed", min=0, help="Same seed, same split, same model.")
     ] = 0,
@@ -100,6 +107,7 @@ def fit(
         n_points=points,
         quick=quick,
         preset_options=parse_options(option or []),
+        predictor=predictor,
     )
     say_what_was_read(request.source, seed)
     try:

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from nocta.core.cohort import Cohort
 from nocta.core.environment import Availability, Results
-from nocta.core.errors import LeakageError
+from nocta.core.errors import LeakageError, ModelError
 from nocta.core.history import History
 from nocta.core.policy import Policy
 from nocta.core.predictor import Predictor
@@ -233,7 +233,11 @@ def _save_and_load(item: T) -> T | None:
             loaded: T = kind.load(Path(folder) / "saved")
             return loaded
     if hasattr(item, "state") and hasattr(kind, "from_state"):
-        restored: T = kind.from_state(*item.state())
+        try:
+            state = item.state()
+        except ModelError:  # a member cannot be saved
+            return None
+        restored: T = kind.from_state(*state)
         return restored
     return None
 

@@ -102,6 +102,10 @@ class Method(ABC):
         """Raise `ConfigError` where an option cannot work; called before anything is run."""
         return None
 
+    def check_predictor(self, predictor: Predictor) -> None:
+        """Raise `ConfigError` if the method cannot use a predictor, fitted or not."""
+        return None
+
     @classmethod
     def option_bundle(cls, preset: str) -> type[Any] | None:
         """A dataclass whose fields are options too, handed to the constructor as `options`.

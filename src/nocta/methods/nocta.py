@@ -7,12 +7,11 @@ from typing import Any, ClassVar, Self
 
 from nocta.core.cohort import Cohort
 from nocta.core.policy import Policy
-from nocta.core.predictor import Predictor
+from nocta.core.predictor import Predictor, require_network
 from nocta.methods.contract import Method, Trial, require_fitted
 from nocta.model.nocta import NOCTA
 from nocta.model.presets.base import EstimatorName
 from nocta.model.presets.options import options_class
-from nocta.predictors.cross_fitted import CrossFittedPredictor
 from nocta.predictors.fitting import Preset
 
 
@@ -54,6 +53,14 @@ class _NoctaMethod(Method):
         """The options of the preset."""
         return options_class(preset)
 
+    def check_predictor(self, predictor: Predictor) -> None:
+        if self.preset == "paper":
+            require_network(
+                predictor,
+                f"Method '{self.name}' with the 'paper' preset",
+                "trains the predictor further",
+            )
+
     def fit(
         self,
         train: Cohort,
@@ -66,8 +73,7 @@ class _NoctaMethod(Method):
         short = quick_options(self.preset) if self.quick else {}
         options = {**short, **(self.options or {})} or None
         self.model_ = NOCTA(self.estimator, self.preset, seed, options)
-        shared = predictor if isinstance(predictor, CrossFittedPredictor) else None
-        self.model_.fit(train, val, predictor=shared, progress=progress)
+        self.model_.fit(train, val, predictor=predictor, progress=progress)
         return self
 
     def settings(self, val: Cohort, n_points: int) -> list[dict[str, Any]]:

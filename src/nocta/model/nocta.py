@@ -15,13 +15,13 @@ from nocta.core.environment import Availability
 from nocta.core.errors import ConfigError, DataError, NotFittedError
 from nocta.core.history import History
 from nocta.core.operating_points import cost_targets, spread_knob
+from nocta.core.predictor import Predictor
 from nocta.core.rollout import Rollout, rollout
 from nocta.evaluation.frontier import Frontier
 from nocta.model.presets.base import EstimatorName, Planner
 from nocta.planning.algorithm import PlanningPolicy
 from nocta.planning.explain import Recommendation, recommend
 from nocta.planning.limits import DEFAULT_LIMITS, Limits
-from nocta.predictors.cross_fitted import CrossFittedPredictor
 from nocta.predictors.fitting import Preset
 from nocta.tables.schema import Schema
 from nocta.tables.validate import check_classes, check_fits
@@ -62,7 +62,7 @@ class NOCTA(BaseEstimator):  # type: ignore[misc]
         train: Cohort,
         val: Cohort,
         *,
-        predictor: CrossFittedPredictor | None = None,
+        predictor: Predictor | None = None,
         progress: bool = False,
     ) -> Self:
         """Learn from `train`; stop early and choose on `val`.
@@ -70,7 +70,10 @@ class NOCTA(BaseEstimator):  # type: ignore[misc]
         Args:
             train: Subjects to learn from.
             val: Subjects to choose on; never the ones to be judged on.
-            predictor: Already fitted on the same `train` and `val`; fitted here otherwise.
+            predictor: What to acquire for; the preset's own, fitted here, by default. One that
+                `fit_predictor` fitted on the same `train` and `val` is taken as it is. Any other
+                `Predictor` that can `fit` is fitted again, once per fold; one that cannot is used
+                as it is. The `paper` preset needs one with a network.
             progress: Show bars.
         """
         check_parts(train, val)

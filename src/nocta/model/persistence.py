@@ -81,24 +81,26 @@ def load(path: str | Path) -> NOCTA:
         model.catalog_ = Catalog.from_dict(body["catalog"])
         model.classes_, model.schema_ = tuple(body["classes"]), body["schema"]
         model.record_ = body["record"]
+    except ModelError:
+        raise
     except (KeyError, TypeError, ValueError, RuntimeError, AttributeError) as error:
         raise _does_not_fit(path, error) from error
     return model
 
 
 def save_predictor(predictor: Predictor, path: str | Path) -> None:
-    """Write a fitted network predictor (cross-fitted or single) as a folder.
+    """Write a fitted predictor as a folder.
 
     Args:
-        predictor: Fitted; one that has a `state`.
+        predictor: Fitted; one of ours, or of an installed plug-in that has a `state`.
         path: The folder. A predictor that is there already is replaced; anything else is not.
+
+    Raises:
+        ModelError: The predictor cannot be saved.
     """
-    if not hasattr(predictor, "state"):
-        raise ModelError(
-            f"A {type(predictor).__name__} cannot be saved: it has no `state()` that gives plain "
-            f"configuration and arrays."
-        )
-    config, arrays = predictor.state()
+    from nocta.predictors.registry import predictor_state
+
+    config, arrays = predictor_state(predictor)
     _write(Path(path), "nocta-predictor", {"config": config}, arrays, {})
 
 
@@ -111,14 +113,13 @@ def load_predictor(path: str | Path) -> Predictor:
     Raises:
         ModelError: The folder is damaged, from a newer version, or holds something else.
     """
-    from nocta.predictors.cross_fitted import KINDS, CrossFittedPredictor
+    from nocta.predictors.registry import restore_predictor
 
     body, arrays = _read(Path(path), "nocta-predictor")
     try:
-        config = body["config"]
-        if config["kind"] == "cross-fitted":
-            return CrossFittedPredictor.from_state(config, arrays)
-        return KINDS[config["kind"]].from_state(config, arrays)
+        return restore_predictor(body["config"], arrays)
+    except ModelError:
+        raise
     except (KeyError, TypeError, ValueError, RuntimeError, AttributeError) as error:
         raise _does_not_fit(path, error) from error
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any, Self
+
 import numpy as np
 from numpy.typing import NDArray
 
 from nocta.core.errors import DataError
 from nocta.core.history import History
-from nocta.core.predictor import Predictor
+from nocta.core.predictor import Predictor, State
 from nocta.exact.belief import label_posterior
 from nocta.exact.task import FiniteTask
 
@@ -30,6 +32,9 @@ class BayesPredictor(Predictor):
         True
     """
 
+    kind = "bayes"
+    is_calibrated = True
+
     def __init__(self, task: FiniteTask) -> None:
         self.task = task
         self.n_classes_ = task.n_classes
@@ -46,3 +51,20 @@ class BayesPredictor(Predictor):
             self.task, history.values, history.acquired, impossible="ignore"
         )
         return posterior.astype(np.float32)
+
+    def state(self) -> State:
+        """The task, as plain configuration and arrays."""
+        task = vars(self.task)
+        arrays = {k: v for k, v in task.items() if isinstance(v, np.ndarray)}
+        arrays |= {f"emissions.{m}": table for m, table in enumerate(self.task.emissions)}
+        plain = {k: task[k] for k in ("horizon", "n_classes", "feature_names")}
+        return {"kind": self.kind, **plain}, arrays
+
+    @classmethod
+    def from_state(cls, config: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Self:
+        """Inverse of `state`."""
+        names = tuple(config["feature_names"])
+        given: dict[str, Any] = {k: v for k, v in arrays.items() if "." not in k}
+        emissions = tuple(arrays[f"emissions.{m}"] for m in range(len(names)))
+        shape = {"horizon": config["horizon"], "n_classes": config["n_classes"]}
+        return cls(FiniteTask(**given, **shape, emissions=emissions, feature_names=names))

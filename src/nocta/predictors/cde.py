@@ -3,12 +3,10 @@
 Kidger et al. 2020, "Neural controlled differential equations for irregular time series"; the
 encoder of risk-averse active sensing (`nocta.methods.ras.method`). Needs the extra `nocta[cde]`.
 
-The state follows a path of what is known, `dz = f(z) dX`. A path that runs straight from one
-acquisition to the next would know the next one before it is made: the state in between would
-lean towards a value that nobody has seen yet. So the path is *rectilinear*: between two slots
-time passes while every value stays what it last was, and only then do the values jump. The state
-at slot `k` therefore holds what was acquired up to `k` and nothing else, and one pass along the
-path gives the state at every slot.
+The state follows a path of what is known, `dz = f(z) dX`. Linear interpolation between two
+acquisitions would leak the later one. So the path is *rectilinear*: between two slots time passes
+while every value stays the same, and only then do the values jump. The state at slot `k` holds what
+was acquired up to `k` and nothing else, and one pass along the path gives the state at every slot.
 
     slot        k-1            k                    k+1
     path        (t, x) -> (t', x) -> (t', x')  ->  ...
@@ -29,7 +27,7 @@ from nocta.predictors.encoding import InputEncoder
 from nocta.predictors.neural import ClassWeight, NeuralPredictor
 from nocta.predictors.training import TrainingConfig
 
-#: The whole follow-up takes this long on the path's time axis, as in the authors' own task.
+#: Length of the whole follow-up on the path's time axis, as in the authors' own task.
 _DURATION = 2.0
 _DECAY = 1e-3
 
@@ -40,12 +38,12 @@ Carry = tuple[Tensor, Tensor]
 class CdeEncoder(nn.Module):
     """Runs a controlled differential equation along what was acquired.
 
-    The channels of the path are time, the last known content of every feature (values, which of
-    them are known, levels of discrete ones, asked for in vain), and how often each feature was
-    asked for, so that a value that repeats itself is still an event.
+    The channels of the path are time, the last known inputs of every feature (values, which of
+    them are known, levels of discrete columns, requested but unavailable), and how often each
+    feature was requested, so that a repeated value is still an event.
 
     Args:
-        encoder: Fitted; its inputs are what this module takes.
+        encoder: Fitted; encodes the inputs.
         hidden: Size of the state.
     """
 
@@ -91,7 +89,7 @@ class CdeEncoder(nn.Module):
         return inputs[..., : len(self.owner)], inputs[..., len(self.owner) :]
 
     def _path(self, slots: Tensor) -> Tensor:
-        """Time, what is held and how often it was asked for, at every slot `(n, L, channels)`."""
+        """Time, last known inputs and number of requests at every slot, `(n, L, channels)`."""
         asked = self._asked(slots)  # (n, L, features)
         n, length, _ = asked.shape
         step = torch.arange(length)
@@ -166,7 +164,7 @@ class CdePredictor(NeuralPredictor):
     Args:
         hidden: Size of the state.
         dropout: On the input of the head.
-        training: Length and pace of training.
+        training: Epochs, learning rate and so on.
         class_weight: `"balanced"` counters rare classes; it distorts probabilities.
         calibrate: Fit a temperature on validation.
         seed: Same seed, same network.
@@ -208,13 +206,13 @@ def require_torchcde() -> ModuleType:
 
 
 def _revealing_entries(encoder: InputEncoder) -> NDArray[np.float32]:
-    """Which input entries tell that a feature was asked for, `(slot_width, n_features)`."""
+    """Which input entries show that a feature was requested, `(slot_width, n_features)`."""
     n_values, n_features = encoder.n_value_columns, encoder.n_features_
     entry = np.arange(encoder.slot_width)
     is_known = (entry >= n_values) & (entry < 2 * n_values)
-    is_vain = entry >= encoder.slot_width - n_features
+    is_unavailable = entry >= encoder.slot_width - n_features
     owned = encoder.slot_owner_[:, None] == np.arange(n_features)
-    return np.asarray(owned & (is_known | is_vain)[:, None], dtype=np.float32)
+    return np.asarray(owned & (is_known | is_unavailable)[:, None], dtype=np.float32)
 
 
 def _mlp(width: int, hidden: int, n_outputs: int) -> nn.Sequential:

@@ -1,46 +1,61 @@
-"""Predictors that never judge a subject they were trained on, and together predict for new ones."""
+"""Predictors that score each training subject by a member fitted without it."""
 
 from __future__ import annotations
 
+import copy
+import warnings
 from collections.abc import Sequence
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.model_selection import StratifiedGroupKFold
 
+from nocta.core.cohort import Cohort
+from nocta.core.errors import ConfigError
 from nocta.core.history import History
-from nocta.core.predictor import Predictor
-from nocta.predictors.mixed import MixedPredictor
-from nocta.predictors.mlp import MLPPredictor
-from nocta.predictors.neural import NeuralPredictor, arrays_under
-from nocta.predictors.recurrent import RecurrentPredictor
-from nocta.predictors.summary import SummaryPredictor
+from nocta.core.predictor import Fittable, Network, OutOfFold, Predictor, State
+from nocta.predictors.neural import arrays_under
+from nocta.predictors.registry import predictor_state, restore_predictor
 
-KINDS: dict[str, type[NeuralPredictor]] = {
-    "recurrent": RecurrentPredictor,
-    "mlp": MLPPredictor,
-    "summary": SummaryPredictor,
-    "mixed": MixedPredictor,
-}
+#: With fewer training subjects than this, five folds instead of three.
+SMALL = 2000
 
 
 class CrossFittedPredictor(Predictor):
-    """One network, or one per fold whose probabilities are averaged for new subjects.
+    """One predictor, or one per fold whose probabilities are averaged for new subjects.
 
     Args:
-        members: Fitted networks.
-        fold: `(n_train,)` which member never saw each training subject; with a single member
-            there is none, and its losses on training subjects are its own.
+        members: Fitted predictors.
+        fold: `(n_train,)` which member was fitted without each training subject. All zero with a
+            single member, whose losses on training subjects are then in-sample.
         expected: Whether the members are calibrated well enough to judge themselves.
     """
 
+    kind = "cross-fitted"
+
     def __init__(
-        self, members: Sequence[NeuralPredictor], fold: NDArray[np.int64], expected: bool = True
+        self, members: Sequence[Predictor], fold: NDArray[np.int64], expected: bool = True
     ) -> None:
         self.members = tuple(members)
         self.fold = fold
-        self.expected = expected
+        self.expected = self.is_calibrated = expected
         self.n_classes_ = self.members[0].n_classes_
+
+    @property
+    def networks(self) -> tuple[Network, ...]:
+        """The members' networks; empty unless every member has one."""
+        found = [m.network for m in self.members]
+        networks = tuple(network for network in found if network is not None)
+        return networks if len(networks) == len(found) else ()
+
+    @property
+    def network(self) -> Network | None:
+        return self.members[0].network if len(self.members) == 1 else None
+
+    @property
+    def out_of_fold(self) -> OutOfFold | None:
+        return OutOfFold(self.members, self.fold) if len(self.members) > 1 else None
 
     def predict_proba(self, history: History) -> NDArray[np.float32]:
         """Mean of the members' probabilities, `(n, L, C)`; causal as they are."""
@@ -49,11 +64,11 @@ class CrossFittedPredictor(Predictor):
             total = total + member.predict_proba(history)
         return (total / len(self.members)).astype(np.float32)
 
-    def state(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+    def state(self) -> State:
         """Plain configuration and arrays that restore the predictor."""
-        states = [member.state() for member in self.members]
+        states = [predictor_state(member) for member in self.members]
         config = {
-            "kind": "cross-fitted",
+            "kind": self.kind,
             "expected": self.expected,
             "members": [config for config, _ in states],
         }
@@ -65,14 +80,15 @@ class CrossFittedPredictor(Predictor):
     @classmethod
     def from_state(cls, config: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Self:
         """Inverse of `state`."""
-        members = []
-        for i, own in enumerate(config["members"]):
-            members.append(KINDS[own["kind"]].from_state(own, arrays_under(arrays, f"member{i}.")))
+        members = [
+            restore_predictor(own, arrays_under(arrays, f"member{i}."))
+            for i, own in enumerate(config["members"])
+        ]
         return cls(members, arrays["fold"], config["expected"])
 
 
 class OutOfFoldPredictor(Predictor):
-    """Predicts for the training subjects of a cross-fitted predictor, each by a stranger.
+    """Predicts for the training subjects of a cross-fitted predictor, each out of fold.
 
     Args:
         predictor: One member per fold.
@@ -80,12 +96,12 @@ class OutOfFoldPredictor(Predictor):
             may hold all of them several times over.
     """
 
-    def __init__(self, predictor: CrossFittedPredictor, rows: NDArray[np.int64]) -> None:
+    def __init__(self, predictor: OutOfFold, rows: NDArray[np.int64]) -> None:
         self.members, self.fold = predictor.members, predictor.fold[rows]
-        self.n_classes_ = predictor.n_classes_
+        self.n_classes_ = self.members[0].n_classes_
 
     def predict_proba(self, history: History) -> NDArray[np.float32]:
-        """By the member that never saw the subject, `(n, L, C)`."""
+        """By the member fitted without the subject, `(n, L, C)`."""
         fold = np.tile(self.fold, len(history) // len(self.fold))
         out = np.zeros((*history.values.shape[:2], self.n_classes_), dtype=np.float32)
         for which, member in enumerate(self.members):
@@ -93,3 +109,96 @@ class OutOfFoldPredictor(Predictor):
             if own.size:
                 out[own] = member.predict_proba(history.subset(own))
         return out
+
+
+def as_cross_fitted(
+    predictor: Predictor, train: Cohort, val: Cohort, seed: int = 0, progress: bool = False
+) -> CrossFittedPredictor:
+    """Any predictor in the form that planners learn from.
+
+    A predictor that has members is taken as it is. One that can be fitted is fitted again, once
+    per fold. Any other is used for every subject, with a warning unless it is calibrated.
+
+    Args:
+        predictor: Of any kind; it is left unchanged.
+        train: Subjects to learn from.
+        val: Subjects to choose on.
+        seed: Same seed, same members.
+        progress: Show bars.
+
+    Raises:
+        ConfigError: The predictor does not fit the cohort.
+    """
+    if isinstance(predictor, CrossFittedPredictor):
+        return predictor
+    if predictor.out_of_fold is not None:
+        members, fold = predictor.out_of_fold
+        for member in members:
+            check_output(member, train)
+        return CrossFittedPredictor(members, fold, predictor.is_calibrated)
+    if isinstance(predictor, Fittable):
+        return cross_fit(predictor, train, val, None, seed, progress)
+    check_output(predictor, train)
+    if not predictor.is_calibrated:
+        warnings.warn(
+            f"{type(predictor).__name__} has no `fit`, so it is used as it is. If it was fitted "
+            f"on the training subjects, its losses on them are too small, and estimates that are "
+            f"learned from them are optimistic.",
+            stacklevel=2,
+        )
+    nobody = np.zeros(len(train), dtype=np.int64)
+    return CrossFittedPredictor([predictor], nobody, predictor.is_calibrated)
+
+
+def cross_fit(
+    model: Any,
+    train: Cohort,
+    val: Cohort,
+    n_folds: int | None = None,
+    seed: int = 0,
+    progress: bool = False,
+    *,
+    expected: bool | None = None,
+) -> CrossFittedPredictor:
+    """Fit one copy of a predictor per fold of the training subjects; groups stay together.
+
+    Args:
+        model: A `Predictor` that is `Fittable`; left unchanged.
+        train: Subjects to learn from.
+        val: Subjects to choose on, the same for every fold.
+        n_folds: Number of members; by default five with few subjects, otherwise three.
+        seed: Decides the folds, and the seed of every member.
+        progress: Show bars.
+        expected: See `CrossFittedPredictor`; what the model declares by default.
+    """
+    groups = np.arange(len(train)) if train.groups is None else train.groups
+    n_folds = min(n_folds or (5 if len(train) < SMALL else 3), np.unique(groups).size)
+    # A class too rare to be in every fold cannot be balanced over them.
+    top = train.labels.max(axis=1)
+    kinds, counts = np.unique(top, return_counts=True)
+    top = np.where(np.isin(top, kinds[counts < n_folds]), kinds[counts.argmax()], top)
+    splitter = StratifiedGroupKFold(n_folds, shuffle=True, random_state=seed)
+    fold = np.zeros(len(train), dtype=np.int64)
+    members: list[Predictor] = []
+    for f, (rest, held_out) in enumerate(splitter.split(top, top, groups)):
+        fold[held_out] = f
+        member = copy.deepcopy(model)
+        own_seed = seed + 101 * (f + 1)
+        members.append(member.fit(train.subset(rest), val, seed=own_seed, progress=progress))
+        check_output(members[-1], train)
+    is_calibrated = members[0].is_calibrated if expected is None else expected
+    return CrossFittedPredictor(members, fold, is_calibrated)
+
+
+def check_output(predictor: Predictor, cohort: Cohort) -> None:
+    """Raise `ConfigError` if predictions do not have the cohort's times and classes."""
+    one = cohort.subset(np.arange(1))
+    found = predictor.predict_proba(History.of(one, np.zeros_like(one.recorded))).shape
+    said = getattr(predictor, "n_classes_", None)
+    expected = (1, cohort.n_times, cohort.n_classes)
+    if found != expected or said != cohort.n_classes:
+        raise ConfigError(
+            f"{type(predictor).__name__} predicts shape {found} for one subject, with n_classes_ = "
+            f"{said}; expected {expected} (subjects, times, classes) and {cohort.n_classes}. Fit "
+            f"it on a cohort with the same times and classes."
+        )

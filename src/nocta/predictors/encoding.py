@@ -1,4 +1,4 @@
-"""From a history to network inputs: scaling learned on train, missing apart from not asked for."""
+"""From a history to network inputs: scales from train, missing kept apart from not requested."""
 
 from __future__ import annotations
 
@@ -15,32 +15,29 @@ from nocta.core.history import History
 
 A = TypeVar("A")
 _CLIP = 6.0
-#: Scales are learned from so many subjects at most.
-MOST_SAMPLED = 200_000
-#: Encoded cohorts of more numbers than this are encoded as they are asked for.
+#: Largest encoded cohort, in numbers, that is kept in memory.
 MOST_HELD = 1 << 25
 
 
 class InputEncoder:
     """Turns a `History` into one input vector per slot.
 
-    Per slot: standardised values (0 where unknown), which columns are known, indicators of
-    discrete columns, what was asked for in vain, the slot as one-hot, and the free context.
+    Per slot: standardized values (0 if unknown), which columns are known, indicators of discrete
+    columns, what was requested but unavailable, the slot as one-hot, and the free context.
     Columns that are positive and skewed are scaled on the log axis.
 
     Args:
         max_levels: Columns with at most this many distinct values also enter as indicators.
+        most_sampled: Subjects from which scales are learned, at most; an even sample of more.
     """
 
-    def __init__(self, max_levels: int = 6) -> None:
+    def __init__(self, max_levels: int = 6, most_sampled: int = 200_000) -> None:
         self.max_levels = max_levels
+        self.most_sampled = most_sampled
 
     def fit(self, cohort: Cohort) -> InputEncoder:
-        """Learn centre, scale and levels of every column from the training subjects.
-
-        Of very many subjects an even sample tells the same.
-        """
-        cohort = cohort.sample(MOST_SAMPLED)
+        """Learn center, scale and levels of every column from the training subjects."""
+        cohort = cohort.sample(self.most_sampled)
         seen = np.where(cohort.visits[:, :, None], cohort.values, np.nan)
         self.values_ = _ColumnScaler().fit(seen.reshape(-1, seen.shape[2]))
         self.context_ = _ColumnScaler().fit(cohort.context)
@@ -120,24 +117,28 @@ class InputEncoder:
 
 
 class EncodedCohort:
-    """A cohort encoded once, then masked in place of being encoded anew for every request.
+    """A cohort that is encoded once and then masked for every request.
 
-    An input is zero wherever nothing was asked for, so asking for less is a product with 0 or 1.
-    A large cohort is not held encoded: `slots`, `frame` and `recorded` then encode the subjects
-    they are asked for, to the same numbers.
+    An input is zero if it was not requested, so requesting less is a product with 0 or 1. A large
+    cohort is not kept encoded: `slots`, `frame` and `recorded` then encode the subjects they are
+    indexed with, to the same numbers.
 
     Args:
         encoder: Fitted.
         cohort: The subjects.
-        held: Hold it however large it is; for one that is looked through whole, again and again.
+        most_held: Largest size, in numbers, that is kept in memory; infinite for a cohort that is
+            read whole many times.
     """
 
     slots: Tensor | OnDemand[Tensor]
     frame: Tensor | OnDemand[Tensor]
     recorded: NDArray[np.bool_] | OnDemand[NDArray[np.bool_]]
 
-    def __init__(self, encoder: InputEncoder, cohort: Cohort, *, held: bool = False) -> None:
+    def __init__(
+        self, encoder: InputEncoder, cohort: Cohort, *, most_held: float = MOST_HELD
+    ) -> None:
         self._n = len(cohort)
+        self.most_held = most_held
         self.labels = torch.from_numpy(cohort.labels)
         self.owner = torch.from_numpy(encoder.slot_owner_)
 
@@ -148,7 +149,7 @@ class EncodedCohort:
         def frame(some: Cohort) -> Tensor:
             return encoder.encode_frame(some.context)
 
-        if held or len(cohort) * cohort.n_times * encoder.width <= MOST_HELD:
+        if len(cohort) * cohort.n_times * encoder.width <= most_held:
             self.slots, self.frame, self.recorded = slots(cohort), frame(cohort), cohort.recorded
         else:
             self.slots = OnDemand(cohort, slots)
@@ -159,14 +160,14 @@ class EncodedCohort:
         return self._n
 
     def inputs(self, index: NDArray[np.int64] | Tensor, requested: NDArray[np.bool_]) -> Tensor:
-        """Inputs `(b, L, width)` of the subjects at `index` after asking for `requested`."""
+        """Inputs `(b, L, width)` of the subjects at `index` after requesting `requested`."""
         rows = torch.as_tensor(index)
         mask = torch.from_numpy(requested).float()[..., self.owner]
         return torch.cat([self.slots[rows] * mask, self.frame[rows]], dim=2)
 
 
 class OnDemand(Generic[A]):
-    """An array with one row per subject that is computed for the rows asked for, never held.
+    """An array with one row per subject, computed for the rows it is indexed with.
 
     Args:
         cohort: The subjects.
@@ -187,7 +188,7 @@ class OnDemand(Generic[A]):
 
 
 class _ColumnScaler:
-    """Standardises columns, on the log axis where that makes them less skewed."""
+    """Standardizes columns, on the log axis if that makes them less skewed."""
 
     def fit(self, table: NDArray[np.float32]) -> _ColumnScaler:
         width = table.shape[1]

@@ -1,53 +1,87 @@
 """The predictor of a cohort without choosing sizes: capacity follows the data.
 
-A first network is fitted. Where it does worse on validation than on its own training subjects it
-has learned them by heart: then, and wherever subjects are few, it is held against one with dropout
-and against a linear model over summaries of the past, the best is fitted once per fold, and each
-training subject's losses come from a predictor that never saw it. The same is done where much loss
-is left with everything known: labels are noisy then, and a network that judges itself takes noise
-it has learned for knowledge, even if validation happens to be easier than training. With few
-subjects validation is a matter of luck, so the simplest is taken unless another is far ahead; with
-more, the mean of network and linear model where it is better.
+A first network is fitted. It counts as overfitted if it does worse on validation than on its own
+training subjects, or if much loss is left with everything known: then the labels are noisy, and a
+network that judges itself mistakes noise for knowledge. If it is overfitted, or if subjects are
+few, it competes with a network with dropout and with a linear model over summaries of the past.
+The winner is fitted once per fold, so that the losses of training subjects are out of fold. With
+few subjects, validation is unreliable, so the simplest wins unless another is far ahead; with
+more, the mean of network and linear model wins if it is better.
 """
 
 from __future__ import annotations
 
-from dataclasses import replace
-from typing import Literal
+from dataclasses import dataclass, replace
+from typing import Any, Literal
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from sklearn.model_selection import StratifiedGroupKFold
 
 from nocta.core.cohort import Cohort
 from nocta.core.errors import DataError
 from nocta.core.random_plans import random_requests
-from nocta.predictors.cross_fitted import CrossFittedPredictor
+from nocta.predictors.cross_fitted import (
+    SMALL,
+    CrossFittedPredictor,
+    check_output,
+    cross_fit,
+)
 from nocta.predictors.encoding import EncodedCohort
 from nocta.predictors.mixed import MixedPredictor
 from nocta.predictors.mlp import MLPPredictor
 from nocta.predictors.neural import ClassWeight, NeuralPredictor, cross_entropy
 from nocta.predictors.recurrent import RecurrentPredictor
+from nocta.predictors.registry import new_predictor
 from nocta.predictors.summary import SummaryPredictor
 from nocta.predictors.training import TrainingConfig
 
 Preset = Literal["default", "paper"]
-#: Validation loss above this multiple of the training loss counts as learning by heart.
-OVERFIT = 1.02
-#: With few subjects, what has more freedom must have at most this multiple of the loss: a network
-#: against a linear model, one without dropout against one with.
-CLEARLY_BETTER = 0.9
-#: More loss than this share of what it is with nothing known counts as noise, where everything is.
-NOISY = 0.25
-#: So many subjects drown the noise.
-_MANY = 20_000
 _STEPS = 4400
-_SMALL = 2000
 _QUICK_EPOCHS = 60
 _MOST_JUDGED = 50_000
-#: Rows whose inputs are held at once; whole batches of `NeuralPredictor`, so nothing else changes.
+#: Rows encoded at once; a multiple of the batches of `NeuralPredictor`, so results are the same.
 _AT_ONCE = 4 * 4096
+
+
+@dataclass(frozen=True)
+class ChoiceRules:
+    """How the `default` preset chooses between predictors.
+
+    Args:
+        overfit: A network overfits if its validation loss exceeds its training loss this many
+            times.
+        clearly_better: With few subjects, a predictor with more freedom needs at most this
+            multiple of the loss: a network against a linear model, one without dropout against
+            one with.
+        noisy: Labels are noisy if the loss with everything known exceeds this share of the loss
+            with nothing known.
+        many: With this many training subjects or more, noise in the labels averages out.
+        small: With fewer training subjects than this, subjects are few.
+    """
+
+    overfit: float = 1.02
+    clearly_better: float = 0.9
+    noisy: float = 0.25
+    many: int = 20_000
+    small: int = SMALL
+
+    def candidate(self, train: Cohort, dropout: float, seed: int) -> RecurrentPredictor:
+        """A network whose size and training follow the number of subjects."""
+        few = len(train) < self.small
+        batch_size = 64 if few else 128
+        epochs = int(np.clip(_STEPS * batch_size / len(train), 40, 200))
+        training = TrainingConfig(
+            epochs=epochs,
+            batch_size=batch_size,
+            learning_rate=4e-3,
+            weight_decay=1e-2 if dropout else 0.0,
+            check_every=max(1, epochs // 50),
+            patience=12,
+        )
+        return RecurrentPredictor(
+            hidden=32 if few else 64, dropout=dropout, training=training, seed=seed
+        )
 
 
 def fit_predictor(
@@ -57,10 +91,12 @@ def fit_predictor(
     seed: int = 0,
     progress: bool = False,
     *,
+    kind: str = "learned",
     quick: bool = False,
     class_weight: ClassWeight = None,
+    rules: ChoiceRules = ChoiceRules(),  # noqa: B008 - frozen
 ) -> CrossFittedPredictor:
-    """Fit what the preset recommends for this cohort.
+    """Fit what the preset recommends for this cohort, or a plug-in.
 
     Args:
         train: Subjects to learn from.
@@ -68,53 +104,79 @@ def fit_predictor(
         preset: `"paper"` is the published network; `"default"` adapts to the cohort.
         seed: Same seed, same networks.
         progress: Show bars.
-        quick: A rehearsal: one network, trained for a few epochs.
-        class_weight: `"balanced"` counters rare classes; the network then no longer judges
-            itself, and estimators learn from realised losses.
+        kind: `"learned"`, or the name of a plug-in, which is fitted once per fold.
+        quick: A quick run: one predictor; a network is trained for a few epochs.
+        class_weight: `"balanced"` counters rare classes. The network then no longer judges
+            itself, and estimators learn from realized losses. Plug-ins ignore it.
+        rules: How the `default` preset chooses.
     """
     for part, cohort in (("training", train), ("validation", val)):
         if not cohort.labelled.any():
             raise DataError(f"No {part} subject has a label; there is nothing to learn from.")
-    expected = class_weight is None
+    if kind != "learned":
+        return _fit_plug_in(kind, train, val, seed, progress, quick)
     nobody = np.zeros(len(train), dtype=np.int64)
+    expected = class_weight is None
     if preset == "paper":
         published = MLPPredictor(class_weight=class_weight, seed=seed)
         if quick:
             published.training = replace(published.training, epochs=_QUICK_EPOCHS)
         published.fit(train, val, progress=progress)
         return CrossFittedPredictor([published], nobody, expected=False)
-    first = _candidate(train, 64 if len(train) >= _SMALL else 32, 0.0, seed)
+    first = rules.candidate(train, 0.0, seed)
     first.class_weight = class_weight
     if quick:
         first.training = replace(first.training, epochs=_QUICK_EPOCHS)
     first.fit(train, val, progress=progress)
-    by_heart = random_mask_loss(first, val) > OVERFIT * random_mask_loss(first, train)
-    small = len(train) < _SMALL
-    by_heart = by_heart or (len(train) < _MANY and share_left(first, val) > NOISY)
-    if quick or not (by_heart or small):
-        return CrossFittedPredictor([first], nobody, expected)
-    best = _most_careful(first, train, val, small, progress)
-    if best is first and not by_heart:
-        return CrossFittedPredictor([first], nobody, expected)
-    members, fold = _cross_fit(best, train, val, seed, progress)
-    return CrossFittedPredictor(members, fold, expected)
+    alone = CrossFittedPredictor([first], nobody, expected)
+    if quick:
+        return alone
+    small, overfitted = len(train) < rules.small, _is_overfitted(first, train, val, rules)
+    best: NeuralPredictor = first
+    if overfitted or small:
+        best = _most_careful(first, train, val, small, progress, rules)
+    if best is first and not overfitted:
+        return alone
+    return cross_fit(best, train, val, 5 if small else 3, seed, progress, expected=expected)
+
+
+def _fit_plug_in(
+    name: str, train: Cohort, val: Cohort, seed: int, progress: bool, quick: bool
+) -> CrossFittedPredictor:
+    model: Any = new_predictor(name)
+    if not quick:
+        return cross_fit(model, train, val, None, seed, progress)
+    model.fit(train, val, seed=seed, progress=progress)
+    check_output(model, train)
+    nobody = np.zeros(len(train), dtype=np.int64)
+    return CrossFittedPredictor([model], nobody, model.is_calibrated)
+
+
+def _is_overfitted(
+    first: RecurrentPredictor, train: Cohort, val: Cohort, rules: ChoiceRules
+) -> bool:
+    if random_mask_loss(first, val) > rules.overfit * random_mask_loss(first, train):
+        return True
+    return len(train) < rules.many and share_left(first, val) > rules.noisy
 
 
 def _most_careful(
-    first: RecurrentPredictor, train: Cohort, val: Cohort, small: bool, progress: bool
+    first: RecurrentPredictor,
+    train: Cohort,
+    val: Cohort,
+    small: bool,
+    progress: bool,
+    rules: ChoiceRules = ChoiceRules(),  # noqa: B008 - frozen
 ) -> NeuralPredictor:
-    """The first network, one with dropout, a linear model, or a mean: as validation says.
-
-    With few subjects validation says little, so what has more freedom must be clearly better.
-    """
-    careful = _candidate(train, first.hidden, 0.4 if small else 0.3, first.seed)
-    careful.class_weight = first.class_weight
+    """The first network, one with dropout, a linear model, or a mean: as validation says."""
+    careful = rules.candidate(train, 0.4 if small else 0.3, first.seed)
+    careful.hidden, careful.class_weight = first.hidden, first.class_weight
     careful.fit(train, val, progress=progress)
-    lead = CLEARLY_BETTER if small else 1.0
+    lead = rules.clearly_better if small else 1.0
     network = first
     if random_mask_loss(first, val) >= lead * random_mask_loss(careful, val):
         network = careful
-    if len(train) >= _MANY:
+    if len(train) >= rules.many:
         return network
     linear = SummaryPredictor(class_weight=first.class_weight, seed=first.seed).fit(train, val)
     if small:
@@ -137,7 +199,7 @@ def random_mask_loss(predictor: NeuralPredictor, cohort: Cohort, seed: int = 7) 
 
 
 def share_left(predictor: NeuralPredictor, cohort: Cohort) -> float:
-    """Cross-entropy with everything known, as a share of what it is with nothing known."""
+    """Cross-entropy with everything known, as a share of that with nothing known."""
     cohort = cohort.sample(_MOST_JUDGED)
     data = EncodedCohort(predictor.encoder_, cohort)
     index = np.arange(len(cohort))
@@ -147,37 +209,3 @@ def share_left(predictor: NeuralPredictor, cohort: Cohort) -> float:
         return float(cross_entropy(predictor.log_proba(data.inputs(index, asked)), data.labels))
 
     return loss(nothing | cohort.catalog.open_slots) / max(loss(nothing), 1e-9)
-
-
-def _candidate(train: Cohort, hidden: int, dropout: float, seed: int) -> RecurrentPredictor:
-    batch_size = 128 if len(train) >= _SMALL else 64
-    epochs = int(np.clip(_STEPS * batch_size / len(train), 40, 200))
-    training = TrainingConfig(
-        epochs=epochs,
-        batch_size=batch_size,
-        learning_rate=4e-3,
-        weight_decay=1e-2 if dropout else 0.0,
-        check_every=max(1, epochs // 50),
-        patience=12,
-    )
-    return RecurrentPredictor(hidden=hidden, dropout=dropout, training=training, seed=seed)
-
-
-def _cross_fit(
-    model: NeuralPredictor, train: Cohort, val: Cohort, seed: int, progress: bool
-) -> tuple[tuple[NeuralPredictor, ...], NDArray[np.int64]]:
-    groups = np.arange(len(train)) if train.groups is None else train.groups
-    n_folds = min(5 if len(train) < _SMALL else 3, np.unique(groups).size)
-    # A class too rare to be in every fold cannot be balanced over them.
-    top = train.labels.max(axis=1)
-    kinds, counts = np.unique(top, return_counts=True)
-    top = np.where(np.isin(top, kinds[counts < n_folds]), kinds[counts.argmax()], top)
-    splitter = StratifiedGroupKFold(n_folds, shuffle=True, random_state=seed)
-    fold = np.zeros(len(train), dtype=np.int64)
-    members: list[NeuralPredictor] = []
-    for f, (rest, held_out) in enumerate(splitter.split(top, top, groups)):
-        fold[held_out] = f
-        options = model.get_params(deep=False) | {"seed": seed + 101 * (f + 1)}
-        member = type(model)(**options)
-        members.append(member.fit(train.subset(rest), val, progress=progress))
-    return tuple(members), fold

@@ -1,8 +1,8 @@
-"""The gated recurrent unit in two halves, so that many branches share what they have in common.
+"""The gated recurrent unit in two halves, so that branches share common computation.
 
-What a unit makes of its input does not depend on the state, and what it makes of its state does
-not depend on the input. When `q` states are each continued by `s` inputs, both halves are computed
-once, and only the cheap combination is done `q * s` times.
+The input's share does not depend on the state, nor the state's share on the input. If `q` states
+are each continued by `s` inputs, each half is computed once, and only the cheap combination is done
+`q * s` times.
 """
 
 from __future__ import annotations
@@ -13,13 +13,13 @@ from torch.nn import functional as F
 
 
 def input_half(cell: nn.GRU, inputs: Tensor) -> Tensor:
-    """What the unit makes of its input, `(..., 3 * hidden)`."""
+    """The input's share, `(..., 3 * hidden)`."""
     weight, bias = cell.all_weights[0][0], cell.all_weights[0][2]
     return F.linear(inputs, weight, bias)
 
 
 def state_half(cell: nn.GRU, state: Tensor) -> Tensor:
-    """What the unit makes of its state, `(..., 3 * hidden)`."""
+    """The state's share, `(..., 3 * hidden)`."""
     weight, bias = cell.all_weights[0][1], cell.all_weights[0][3]
     return F.linear(state, weight, bias)
 

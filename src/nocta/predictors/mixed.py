@@ -1,8 +1,7 @@
 """A network and a linear model that predict together: the mean of their probabilities.
 
-The two err in different ways. A network finds what only shows in combination; a linear model over
-summaries of the past is not led astray by a few subjects. Where labels are noisy their mean is
-better than either (`nocta.predictors.fitting` looks).
+They make different errors. A network finds interactions; a linear model over summaries of the past
+is robust against a few unusual subjects. With noisy labels their mean can be better than either.
 """
 
 from __future__ import annotations
@@ -17,10 +16,10 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from nocta.core.cohort import Cohort
-from nocta.predictors.neural import ClassWeight, NeuralPredictor, Requests
+from nocta.predictors.neural import Requests
 from nocta.predictors.recurrent import RecurrentPredictor
 from nocta.predictors.summary import SummaryPredictor
-from nocta.predictors.training import TrainingConfig, TrainingLog
+from nocta.predictors.training import TrainingLog
 from nocta.predictors.walking import WalkingNet
 
 
@@ -29,7 +28,7 @@ class MixedNet(nn.Module):
 
     Args:
         members: Networks over the same inputs; all are `WalkingNet`.
-        temperatures: By which the outputs of each are divided first.
+        temperatures: Divisors of each member's outputs.
     """
 
     def __init__(self, members: Sequence[nn.Module], temperatures: Sequence[float]) -> None:
@@ -42,7 +41,7 @@ class MixedNet(nn.Module):
         return self._mean([member(inputs) for member in self.members])
 
     def states(self, inputs: Tensor) -> Tensor:
-        """What all members hold after every slot, side by side."""
+        """States of all members after every slot, side by side."""
         walked = [member.states(inputs) for member in self.members]  # type: ignore[operator]
         return torch.cat(walked, dim=-1)
 
@@ -75,40 +74,19 @@ class MixedNet(nn.Module):
         return torch.stack(each).logsumexp(dim=0) - math.log(len(each))
 
 
-class MixedPredictor(NeuralPredictor):
+class MixedPredictor(RecurrentPredictor):
     """A recurrent network and a linear model over summaries, in equal shares.
 
-    Args:
-        hidden: Units of the recurrent network.
-        dropout: Of the recurrent network.
-        training: Of the recurrent network.
-        class_weight: `"balanced"` counters rare classes; it distorts probabilities.
-        calibrate: Fit temperatures on validation, of each and of the mean.
-        seed: Same seed, same predictor.
+    The arguments are those of the recurrent network. With `calibrate`, temperatures of each part
+    and of the mean are fitted.
     """
 
     kind = "mixed"
-    net_: MixedNet
-
-    def __init__(
-        self,
-        hidden: int = 64,
-        dropout: float = 0.0,
-        training: TrainingConfig = TrainingConfig(),  # noqa: B008 - frozen
-        class_weight: ClassWeight = None,
-        calibrate: bool = True,
-        seed: int = 0,
-    ) -> None:
-        self.hidden = hidden
-        self.dropout = dropout
-        self.training = training
-        self.class_weight = class_weight
-        self.calibrate = calibrate
-        self.seed = seed
+    net_: MixedNet  # type: ignore[assignment]
 
     @classmethod
     def of(cls, network: RecurrentPredictor, linear: SummaryPredictor, val_cohort: Cohort) -> Self:
-        """Of two predictors that were fitted on the same subjects; calibrated on validation."""
+        """The mean of two predictors that were fitted on the same subjects."""
         out = cls(**network.get_params(deep=False))
         out.encoder_, out.log_ = network.encoder_, network.log_
         out.n_classes_, out.n_times_ = network.n_classes_, network.n_times_

@@ -1,8 +1,8 @@
-"""The paper's predictor: two hidden layers over everything acquired up to the time asked about.
+"""The paper's predictor: two hidden layers over everything acquired up to the predicted time.
 
-Paper: section 4.3 and appendix B.3. The input for time `k` is all slots up to `k`, the later
-ones zero, and the indicator of `k`. The first layer is linear in the slots, so a running sum of
-what each slot contributes gives the first layer at every `k` in one pass.
+Paper: section 4.3 and appendix B.3. The input for time `k` is all slots up to `k`, zeros for the
+later ones, and the indicator of `k`. The first layer is linear in the slots, so a running sum over
+slots gives it at every `k` in one pass.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from nocta.predictors.neural import ClassWeight, NeuralPredictor
 from nocta.predictors.plan_tree import PlanTree
 from nocta.predictors.training import TrainingConfig
 
-#: The paper has Adam at 1e-3; a peak of 1e-2 gets further in a quarter of the steps.
+#: The paper uses Adam at 1e-3; a peak of 1e-2 reaches a lower loss in a quarter of the steps.
 PAPER_TRAINING = TrainingConfig(epochs=400, learning_rate=1e-2, patience=40, check_every=10)
 
 
@@ -44,7 +44,7 @@ class MLPNet(nn.Module):
     ) -> None:
         super().__init__()
         self.slot_width, self.context_width = slot_width, context_width
-        # As one linear layer over all slots, the indicator and the context would be initialised.
+        # The usual initialization of one linear layer over all slots, indicator and context.
         bound = 1 / math.sqrt(n_times * slot_width + n_times + context_width)
         self.slots = nn.Parameter(torch.empty(n_times, slot_width, hidden).uniform_(-bound, bound))
         self.time = nn.Parameter(torch.empty(n_times, hidden).uniform_(-bound, bound))
@@ -87,20 +87,20 @@ class MLPNet(nn.Module):
         return self.time[time] + free @ self.context
 
     def at(self, inputs: Tensor, time: int) -> Tensor:
-        """Outputs at one time only, `(n, n_outputs)`: nothing is computed for the others."""
+        """Outputs at one time only, `(n, n_outputs)`."""
         return self.head(self.after_first(self.first(inputs)[:, time]))  # type: ignore[no-any-return]
 
 
 class MLPPredictor(NeuralPredictor):
     """Fully connected network over all slots; the predictor of the `paper` preset.
 
-    Small and quick, with a fast path for many plans. It has weights of its own for every slot,
+    Small and fast, with a fast path for many plans (`PlanScorer`). Every slot has its own weights,
     so with many slots or features it needs more data than `RecurrentPredictor`.
 
     Args:
         hidden: Units of each hidden layer: 10 for the paper's synthetic task and ADNI, 32 for OAI.
         n_layers: Hidden layers.
-        training: Length and pace of training.
+        training: Epochs, learning rate and so on.
         class_weight: `"balanced"` counters rare classes; it distorts probabilities.
         calibrate: Fit a temperature on validation.
         seed: Same seed, same network.
@@ -136,20 +136,20 @@ class MLPPredictor(NeuralPredictor):
     ) -> Tensor:
         """Calibrated log-probabilities if each plan were carried out, `(n, p, L - start, C)`.
 
-        What a feature adds to the first layer is computed once per subject; a plan then costs
+        Each feature's share of the first layer is computed once per subject; a plan then costs
         additions only.
 
         Args:
             inputs: `(n, L, width)` what is known.
-            slots: `(n, L, slot_width)` all that was recorded, as in `EncodedCohort.slots`.
-            plans: `(p, L, M)` shared by all subjects; false before `start` and where known.
+            slots: `(n, L, slot_width)` everything recorded, as in `EncodedCohort.slots`.
+            plans: `(p, L, M)` shared by all subjects; false before `start` and for known values.
             start: First time wanted; `t + 1` for the loss-to-go from slot `t`.
         """
         known = self.net_.first(inputs)[:, None, start:]
         planned = plans[:, start:].float()
         added = self._added(slots, start)
         sums = torch.einsum("plm,mnlh->nplh", planned, added).cumsum(dim=2)
-        # The temperature divides a few weights here in place of very many logits.
+        # Dividing the few weights by the temperature is cheaper than dividing all logits.
         head, scale = self.net_.head, 1 / self.temperature_
         hidden = self.net_.after_first(known + sums)
         return F.log_softmax(F.linear(hidden, head.weight * scale, head.bias * scale), dim=-1)
@@ -158,13 +158,8 @@ class MLPPredictor(NeuralPredictor):
     def tree_log_proba(self, inputs: Tensor, slots: Tensor, tree: PlanTree) -> Tensor:
         """Calibrated log-probabilities at every node of a tree of plans, `(n, nodes, C)`.
 
-        The first layer of all nodes and subjects is one matrix product. Units come first and
-        rows lie beside each other in memory: layers this narrow run twice as fast that way.
-
-        Args:
-            inputs: `(n, L, width)` what is known.
-            slots: `(n, L, slot_width)` all that was recorded, as in `EncodedCohort.slots`.
-            tree: Plans shared by all subjects.
+        The first layer of all nodes and subjects is one matrix product. Units are the first axis:
+        layers this narrow run twice as fast that way. Arguments as of `plan_log_proba`.
         """
         net, start = self.net_, inputs.shape[1] - tree.n_later
         known = net.first(inputs)[:, start:].permute(2, 0, 1)  # (h, n, later)
@@ -179,7 +174,7 @@ class MLPPredictor(NeuralPredictor):
         return F.log_softmax(logits, dim=0).view(-1, len(inputs), len(tree)).movedim(0, -1)
 
     def _added(self, slots: Tensor, start: int) -> Tensor:
-        """What each feature adds to the first layer at each slot, `(M, n, L - start, h)`."""
+        """Each feature's share of the first layer at each slot, `(M, n, L - start, h)`."""
         net, owner = self.net_, torch.from_numpy(self.encoder_.slot_owner_)
         shares = [
             torch.einsum(

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable
-from typing import Any, Literal, Self
+from dataclasses import is_dataclass
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 import torch
@@ -17,7 +18,7 @@ from torch.nn import functional as F
 from nocta.core.cohort import Cohort
 from nocta.core.errors import NotFittedError
 from nocta.core.history import History
-from nocta.core.predictor import Predictor
+from nocta.core.predictor import Predictor, State
 from nocta.core.random_plans import random_requests
 from nocta.predictors.encoding import EncodedCohort, InputEncoder
 from nocta.predictors.training import TrainingConfig, TrainingLog, train
@@ -37,8 +38,10 @@ class NeuralPredictor(BaseEstimator, Predictor):  # type: ignore[misc]
     class_weight: ClassWeight
     calibrate: bool
     seed: int
-    #: How this class is named in a saved model.
+    #: Name of this class in a saved model.
     kind: str
+    #: Constructor arguments that are dataclasses.
+    bundles: ClassVar[dict[str, type]] = {"training": TrainingConfig}
 
     net_: nn.Module
     encoder_: InputEncoder
@@ -49,11 +52,20 @@ class NeuralPredictor(BaseEstimator, Predictor):  # type: ignore[misc]
     def build_net(self, width: int, n_classes: int, n_times: int) -> nn.Module:
         """A fresh network for inputs of this width."""
 
+    @property
+    def network(self) -> Self:
+        return self
+
+    @property
+    def is_calibrated(self) -> bool:  # type: ignore[override]
+        return self.calibrate and self.class_weight is None
+
     def fit(
         self,
         train_cohort: Cohort,
         val_cohort: Cohort,
         *,
+        seed: int | None = None,
         requests: Requests | None = None,
         progress: bool = False,
         on_epoch: Callable[[int, float], None] | None = None,
@@ -63,11 +75,13 @@ class NeuralPredictor(BaseEstimator, Predictor):  # type: ignore[misc]
         Args:
             train_cohort: Subjects to learn from.
             val_cohort: Subjects that decide when to stop.
-            requests: What is asked for of the training subjects at these positions, as
+            seed: Replaces the one the predictor was constructed with.
+            requests: What is requested of the training subjects at these positions, as
                 `(b, L, M)`; random sets of every density by default.
             progress: Show a bar.
             on_epoch: Called with epoch and validation loss at every check.
         """
+        self.seed = self.seed if seed is None else seed
         rng = np.random.default_rng(self.seed)
         self.encoder_ = InputEncoder().fit(train_cohort)
         self.n_classes_, self.n_times_ = train_cohort.n_classes, train_cohort.n_times
@@ -125,7 +139,7 @@ class NeuralPredictor(BaseEstimator, Predictor):  # type: ignore[misc]
     def _validation_set(
         self, cohort: Cohort, open_slots: NDArray[np.bool_]
     ) -> tuple[Tensor, Tensor]:
-        # The same masks at every check; several draws each where the cohort is small.
+        # The same masks at every check; several draws each if the cohort is small.
         copies = int(np.clip(2000 // max(len(cohort), 1), 1, 8))
         index = np.tile(np.arange(len(cohort)), copies)
         asked = random_requests(len(index), open_slots, np.random.default_rng(self.seed + 1))
@@ -163,7 +177,7 @@ class NeuralPredictor(BaseEstimator, Predictor):  # type: ignore[misc]
         states: Callable[[Tensor], Tensor] = self.net_.states  # type: ignore[assignment]
         return torch.cat([states(piece) for piece in torch.split(inputs, _CHUNK)])
 
-    def state(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+    def state(self) -> State:
         """Plain configuration and arrays that restore the fitted predictor."""
         config = {"kind": self.kind, **_plain(self.get_params(deep=False))}
         config["fitted"] = {
@@ -180,8 +194,9 @@ class NeuralPredictor(BaseEstimator, Predictor):  # type: ignore[misc]
     def from_state(cls, config: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Self:
         """Inverse of `state`."""
         options = {k: v for k, v in config.items() if k not in ("kind", "fitted")}
-        if "training" in options:
-            options["training"] = TrainingConfig(**options["training"])
+        for name, bundle in cls.bundles.items():
+            if name in options:
+                options[name] = bundle(**options[name])
         out = cls(**options)
         fitted = config["fitted"]
         out.n_classes_, out.n_times_ = fitted["n_classes"], fitted["n_times"]
@@ -196,7 +211,7 @@ class NeuralPredictor(BaseEstimator, Predictor):  # type: ignore[misc]
 
 
 def cross_entropy(logits: Tensor, labels: Tensor, weight: Tensor | None = None) -> Tensor:
-    """Mean over labelled (subject, time) pairs; zero where there is none."""
+    """Mean over labeled (subject, time) pairs; zero if there is none."""
     flat = labels.reshape(-1)
     if not bool((flat >= 0).any()):
         return logits.sum() * 0.0
@@ -204,7 +219,7 @@ def cross_entropy(logits: Tensor, labels: Tensor, weight: Tensor | None = None) 
 
 
 def _fit_temperature(logits: Tensor, labels: Tensor) -> float:
-    """The temperature that minimises the validation cross-entropy."""
+    """The temperature that minimizes the validation cross-entropy."""
 
     def objective(log_temperature: float) -> float:
         return float(cross_entropy(logits / float(np.exp(log_temperature)), labels))
@@ -216,7 +231,7 @@ def _fit_temperature(logits: Tensor, labels: Tensor) -> float:
 
 
 def _plain(params: dict[str, Any]) -> dict[str, Any]:
-    return {k: vars(v).copy() if isinstance(v, TrainingConfig) else v for k, v in params.items()}
+    return {k: vars(v).copy() if is_dataclass(v) else v for k, v in params.items()}
 
 
 def arrays_under(arrays: dict[str, NDArray[Any]], prefix: str) -> dict[str, NDArray[Any]]:

@@ -1,13 +1,14 @@
-"""Candidate plans as a tree: plans that begin alike share their beginnings.
+"""Candidate plans as a tree of shared prefixes.
 
-What a plan loses at time `k` depends only on what it acquires up to `k`. So each distinct
-beginning is a node that is scored once, and a plan's loss-to-go is the sum along its path.
+The loss of a plan at time `k` depends only on what it acquires up to `k`. So each distinct prefix
+is a node that is scored once, and a plan's loss-to-go is the sum along its path.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 import torch
@@ -17,10 +18,10 @@ from torch import Tensor
 
 @dataclass(frozen=True)
 class PlanTree:
-    """The distinct beginnings of a set of plans, from the slot after the current one on.
+    """The distinct prefixes of a set of plans, from the slot after the current one.
 
     Args:
-        asked: `(nodes, later, M)` what each node has acquired by its own slot, 0 or 1.
+        asked: `(nodes, later, M)` what each node has requested by its own slot, 0 or 1.
         depth: `(nodes,)` slot of each node, counted from the first later one.
         path: `(p, later)` the nodes along each plan.
 
@@ -46,7 +47,7 @@ class PlanTree:
 
     @cached_property
     def design(self) -> Tensor:
-        """What each node has acquired, and its slot as one-hot, `(nodes, later * M + later)`."""
+        """Requests of each node, and its slot as one-hot, `(nodes, later * M + later)`."""
         slot = torch.nn.functional.one_hot(self.depth, self.n_later)
         return torch.cat([self.asked.flatten(1), slot], dim=1)
 
@@ -78,3 +79,16 @@ class PlanTree:
     def along_paths(self, losses: Tensor) -> Tensor:
         """Sum of the nodes' losses `(..., nodes)` along every plan, `(..., p)`."""
         return losses[..., self.path].sum(-1)
+
+
+@runtime_checkable
+class PlanScorer(Protocol):
+    """A network predictor that predicts under many shared plans at once."""
+
+    def plan_log_proba(
+        self, inputs: Tensor, slots: Tensor, plans: Tensor, start: int = 0
+    ) -> Tensor:
+        """Log-probabilities if each plan were carried out, `(n, p, L - start, C)`."""
+
+    def tree_log_proba(self, inputs: Tensor, slots: Tensor, tree: PlanTree) -> Tensor:
+        """Log-probabilities at every node of a tree of plans, `(n, nodes, C)`."""

@@ -14,8 +14,8 @@ from nocta.predictors.neural import ClassWeight, NeuralPredictor
 from nocta.predictors.training import TrainingConfig
 
 
-class RecurrentNet(nn.Module):
-    """Input layer, gated recurrent unit, and a head of one hidden layer."""
+class CellNet(nn.Module):
+    """Input layer, recurrent cell (a gated recurrent unit), and a head of one hidden layer."""
 
     def __init__(self, width: int, hidden: int, n_outputs: int, dropout: float = 0.0) -> None:
         super().__init__()
@@ -35,11 +35,13 @@ class RecurrentNet(nn.Module):
         """Outputs at every slot, `(n, L, n_outputs)`."""
         return self.head(self.drop(self.states(inputs)))  # type: ignore[no-any-return]
 
-    def input_half(self, inputs: Tensor) -> Tensor:
-        """What the recurrent unit makes of one slot's inputs, `(..., 3 * hidden)`."""
-        return input_half(self.cell, F.relu(self.embed(inputs)))
 
-    # What every network that predicts slot by slot offers (`nocta.predictors.walking`).
+class RecurrentNet(CellNet):
+    """A `CellNet` that can walk slot by slot (`nocta.predictors.walking.WalkingNet`)."""
+
+    def input_half(self, inputs: Tensor) -> Tensor:
+        """The recurrent unit's share of one slot's inputs, `(..., 3 * hidden)`."""
+        return input_half(self.cell, F.relu(self.embed(inputs)))
 
     @property
     def state_width(self) -> int:
@@ -55,20 +57,28 @@ class RecurrentNet(nn.Module):
         return self.head(state)  # type: ignore[no-any-return]
 
 
+class LSTMNet(CellNet):
+    """A `CellNet` whose cell is a long short-term memory."""
+
+    def __init__(self, width: int, hidden: int, n_outputs: int, dropout: float = 0.0) -> None:
+        super().__init__(width, hidden, n_outputs, dropout)
+        self.cell = nn.LSTM(hidden, hidden, batch_first=True)  # type: ignore[assignment]
+
+
 class RecurrentPredictor(NeuralPredictor):
-    """Gated recurrent network over visit slots; the `default` preset's where subjects are many.
+    """Gated recurrent network over visit slots; the `default` preset's if there are many subjects.
 
     Args:
         hidden: Units of the recurrent state.
         dropout: On the inputs of the recurrent unit and of the head.
-        training: Length and pace of training.
+        training: Epochs, learning rate and so on.
         class_weight: `"balanced"` counters rare classes; it distorts probabilities.
         calibrate: Fit a temperature on validation.
         seed: Same seed, same network.
     """
 
     kind = "recurrent"
-    net_: RecurrentNet
+    net_: CellNet
 
     def __init__(
         self,
@@ -88,3 +98,12 @@ class RecurrentPredictor(NeuralPredictor):
 
     def build_net(self, width: int, n_classes: int, n_times: int) -> nn.Module:
         return RecurrentNet(width, self.hidden, n_classes, self.dropout)
+
+
+class LSTMPredictor(RecurrentPredictor):
+    """`RecurrentPredictor` with a long short-term memory, as ASAC was published."""
+
+    kind = "lstm"
+
+    def build_net(self, width: int, n_classes: int, n_times: int) -> nn.Module:
+        return LSTMNet(width, self.hidden, n_classes, self.dropout)

@@ -1,8 +1,7 @@
-"""Train a predictor on what a policy really asks for, beside random requests.
+"""Train a predictor on the requests of a policy, mixed with random requests.
 
-A small network under random masks spends its few units on histories no policy would make. What
-a policy asked for by slot `k` depends on earlier values only, so a causal predictor learns no
-hindsight from replaying it.
+A small network under random masks spends its few units on histories that no policy produces. What
+a policy requested by slot `k` depends on earlier values only, so replaying it leaks no future.
 """
 
 from __future__ import annotations
@@ -14,15 +13,13 @@ from nocta.core.random_plans import random_requests
 
 
 class ReplayedRequests:
-    """Draws requests for training subjects: part random, part what a policy asked for of them.
-
-    Hand it to `NeuralPredictor.fit` as `requests`.
+    """Draws requests for training subjects, for `NeuralPredictor.fit(requests=...)`.
 
     Args:
         subjects: `(r,)` positions of training subjects, one per replayed roll-out.
-        requested: `(r, L, M)` what the policy asked for in all.
-        open_slots: `(L, M)` what may be asked for.
-        share: Part of the draws that is replayed, among subjects with any roll-out.
+        requested: `(r, L, M)` everything the policy requested.
+        open_slots: `(L, M)` what may be requested.
+        share: Share of the draws that are replayed, among subjects with any roll-out.
 
     Example:
         >>> asked = np.ones((1, 2, 1), dtype=bool)

@@ -1,15 +1,16 @@
 """A linear predictor over summaries of the past, for cohorts that are too small for a network.
 
-What has been acquired of each column by slot `k` is summed up: the last value and how long ago it
-was, the mean so far, the change since the first value, whether there is any. A multinomial
-logistic regression on these, fitted under random masks, has few enough weights for a few hundred
-subjects, where a recurrent network first has to learn what to remember.
+The summary of a column at slot `k` holds its last value and age, the mean so far, the change since
+the first value, and whether there is any. A multinomial logistic regression on the summaries is
+fitted under random masks. It has few enough weights for a few hundred subjects.
 """
 
 from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
+from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 import torch
@@ -28,23 +29,34 @@ from nocta.predictors.training import TrainingLog
 
 #: Strengths of the weights' prior that validation chooses from, the strongest first.
 INVERSE_PENALTIES = (0.003, 0.01, 0.03, 0.1, 0.3, 1.0)
-#: Random masks per training subject, at least, so that there are about so many rows.
-_MASKS, _ROWS = 4, 20_000
-#: Rows at most: where there are more, an even sample of the subjects stands for them.
-_MOST_ROWS = 400_000
-#: Steps of the optimiser, at most.
+#: Maximum number of optimizer steps.
 _MAX_STEPS = 200
 #: Log-odds by which a class that was never seen stays behind the rarest one.
 _UNSEEN = 3.0
-#: Subjects under a mask that are summed up at once; bounds memory.
-_AT_ONCE = 4096
+
+
+@dataclass(frozen=True)
+class RowLimits:
+    """How many rows (a labeled visit under a random mask) the regression is fitted on.
+
+    Args:
+        masks: Random masks per training subject, at least.
+        wanted: Number of rows to aim for with more masks.
+        most: Maximum number of rows; above it, an even sample of the subjects is used.
+        at_once: Subjects under a mask that are summarized at once; bounds memory.
+    """
+
+    masks: int = 4
+    wanted: int = 20_000
+    most: int = 400_000
+    at_once: int = 4096
 
 
 class SummaryNet(nn.Module):
-    """Summaries of the past, standardised, and one linear layer.
+    """Summaries of the past, standardized, and one linear layer.
 
-    A state holds what has to be remembered to go on: per column the last and first value, sum,
-    count and age of the last value; then what is true of the present slot alone.
+    A state holds per column the last and first value, sum, count and age of the last value; then
+    the inputs that belong to the present slot alone.
 
     Args:
         encoder: Fitted; says which input belongs to which column.
@@ -113,15 +125,14 @@ class SummaryNet(nn.Module):
         return torch.cat([newest * ever, oldest * ever, total, count, age, present], dim=-1)
 
     def summaries(self, state: Tensor) -> Tensor:
-        """What the linear layer sees of a state, before it is standardised."""
+        """Inputs of the linear layer before they are standardized."""
         parts = self._parts(state)
-        return self._summarise(parts, parts[3].clamp(max=1))
+        return self._summarize(parts, parts[3].clamp(max=1))
 
     def states(self, inputs: Tensor) -> Tensor:
-        """Standardised summaries after every slot, `(n, L, width of the linear layer)`.
+        """Standardized summaries after every slot, `(n, L, width of the linear layer)`.
 
-        Where a gradient of the inputs is asked for, it is that of gates: what opening a closed one
-        would change, too.
+        If the inputs need a gradient, it includes what a value that is not known would change.
         """
         if inputs.requires_grad:
             summaries = self._gated_summaries(inputs)
@@ -172,10 +183,10 @@ class SummaryNet(nn.Module):
             total, count = total + channels, count + known
             ever = ever + (1 - ever) * known
             parts = (last, first, total, count, age, every_present[:, k])
-            out.append(self._summarise(parts, ever))
+            out.append(self._summarize(parts, ever))
         return torch.stack(out, dim=1)
 
-    def _summarise(self, parts: tuple[Tensor, ...], ever: Tensor) -> Tensor:
+    def _summarize(self, parts: tuple[Tensor, ...], ever: Tensor) -> Tensor:
         """See `summaries`; `ever` is 1 for columns with any value."""
         last, first, total, count, age, present = parts
         mean = total / (count + (1 - ever))[..., self.column]
@@ -201,14 +212,16 @@ class SummaryPredictor(NeuralPredictor):
     """Logistic regression on summaries of what was acquired.
 
     Args:
-        inverse_penalties: Strengths of the prior to choose from on validation (`C` of
-            scikit-learn, where every labelled visit counts once).
+        inverse_penalties: Strengths of the prior to choose from on validation (scikit-learn's
+            `C`, with every labeled visit counted once).
         class_weight: `"balanced"` counters rare classes; it distorts probabilities.
         calibrate: Fit a temperature on validation.
         seed: Same seed, same predictor.
+        rows: Size of the regression.
     """
 
     kind = "summary"
+    bundles: ClassVar[dict[str, type]] = {"rows": RowLimits}
     net_: SummaryNet
     #: Steps of the log are strengths of the prior, in their order; nothing is trained in epochs.
     log_: TrainingLog
@@ -219,8 +232,10 @@ class SummaryPredictor(NeuralPredictor):
         class_weight: ClassWeight = None,
         calibrate: bool = True,
         seed: int = 0,
+        rows: RowLimits = RowLimits(),  # noqa: B008 - frozen
     ) -> None:
         self.inverse_penalties = inverse_penalties
+        self.rows = rows
         self.class_weight = class_weight
         self.calibrate = calibrate
         self.seed = seed
@@ -272,19 +287,19 @@ class SummaryPredictor(NeuralPredictor):
     def _rows(
         self, cohort: Cohort, ask: Requests, rng: np.random.Generator
     ) -> tuple[Tensor, NDArray[np.int64], int]:
-        """Summaries and labels of labelled pairs under random masks, and masks per subject."""
+        """Summaries and labels of labeled pairs under random masks, and masks per subject."""
+        limits = self.rows
         data = EncodedCohort(self.encoder_, cohort)
         n_pairs = max(int(cohort.labelled.sum()), 1)
-        copies = int(np.clip(_ROWS // n_pairs, _MASKS, 40))
-        # So many weights need no more than a sample of very many subjects.
-        wanted = min(1.0, _MOST_ROWS / (n_pairs * copies))
+        copies = int(np.clip(limits.wanted // n_pairs, limits.masks, 40))
+        wanted = min(1.0, limits.most / (n_pairs * copies))
         index = np.tile(even_rows(len(cohort), max(1, int(wanted * len(cohort)))), copies)
         asked = ask(index, rng)
         labelled = cohort.labelled[index]
         labels = cohort.labels[index][labelled]
         rows = []
-        for i in range(0, len(index), _AT_ONCE):  # what has no label is not held
-            some = slice(i, i + _AT_ONCE)
+        for i in range(0, len(index), limits.at_once):  # rows without a label are not kept
+            some = slice(i, i + limits.at_once)
             summaries = self.net_.summaries(self.net_.walk(data.inputs(index[some], asked[some])))
             rows.append(summaries[torch.from_numpy(labelled[some])])
         return torch.cat(rows), labels, copies
@@ -297,16 +312,16 @@ class SummaryPredictor(NeuralPredictor):
         labels: NDArray[np.int64],
         each: NDArray[np.float64],
     ) -> None:
-        """Fit, and take the weights over; a class that was never seen gets a small chance."""
+        """Fit and copy the weights; a class that was never seen gets a small probability."""
         seen = np.unique(labels)
         if len(seen) > 1:
             with warnings.catch_warnings():
-                warnings.simplefilter("ignore", ConvergenceWarning)  # enough steps are enough
+                warnings.simplefilter("ignore", ConvergenceWarning)
                 model.fit(table, labels, sample_weight=each)
             weight, bias = model.coef_, model.intercept_
-        else:  # nothing to tell apart
+        else:  # a single class
             weight, bias = np.zeros((1, table.shape[1])), np.zeros(1)
-        if len(seen) == 2:  # one set of weights stands for both classes there
+        if len(seen) == 2:  # scikit-learn has one set of weights for two classes
             weight, bias = np.concatenate([-weight, weight]) / 2, np.array([-bias[0], bias[0]]) / 2
         head = self.net_.head
         head.weight.zero_()

@@ -20,15 +20,15 @@ class TrainingConfig:
     """How long and how fast to train.
 
     Args:
-        epochs: At most so many passes over the training subjects.
+        epochs: Maximum number of passes over the training subjects.
         batch_size: Subjects per step.
         learning_rate: Peak of the one-cycle schedule, or the constant rate.
         schedule: `"one-cycle"` or `"constant"`.
-        weight_decay: Of AdamW.
-        patience: Stop after so many checks without a better validation loss.
-        check_every: Epochs between two looks at validation.
-        most_per_epoch: Of more subjects than this, each epoch takes as many, drawn anew: what a
-            fit costs does not grow with a cohort that is large enough.
+        weight_decay: AdamW's weight decay.
+        patience: Stop after this many checks without a better validation loss.
+        check_every: Epochs between two checks on validation.
+        most_per_epoch: Maximum number of subjects per epoch, drawn again each time, so that a
+            fit on a larger cohort takes no longer.
     """
 
     epochs: int = 200
@@ -51,7 +51,7 @@ class TrainingConfig:
 
 @dataclass(frozen=True)
 class TrainingLog:
-    """What happened: validation loss at every check, and which epoch was kept."""
+    """Validation loss at every check, and which epoch was kept."""
 
     epochs: tuple[int, ...]
     validation_losses: tuple[float, ...]
@@ -78,15 +78,15 @@ def train(
     progress: bool = False,
     on_epoch: Callable[[int, float], None] | None = None,
 ) -> TrainingLog:
-    """Minimise `batch_loss` over minibatches of subjects; keep the weights best on validation.
+    """Minimize `batch_loss` over minibatches of subjects; keep the weights best on validation.
 
     Args:
         module: Its parameters are trained in place and end as the best ones seen.
         n_train: Number of training subjects.
         batch_loss: Loss of the subjects at these positions.
         validation_loss: Evaluated without gradients, always under the same masks.
-        config: Length, pace and patience.
-        rng: Shuffles.
+        config: Epochs, learning rate and so on.
+        rng: Shuffles the subjects.
         description: Shown on the bar.
         progress: Show the bar.
         on_epoch: Called with epoch and validation loss at every check.

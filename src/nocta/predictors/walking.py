@@ -1,8 +1,7 @@
-"""What a network offers that predicts slot by slot: a state that is extended and read.
+"""Fast paths that a predictor's network can offer: slot by slot, and as sums over features.
 
-Many plans that begin alike share what the network made of their beginning. The leading axes of a
-state and of the inputs that extend it broadcast, so `q` states are each continued by `s` inputs in
-one call.
+Plans that begin alike share the state after their beginning. The leading axes of a state and of
+the inputs that extend it broadcast, so `q` states are each continued by `s` inputs in one call.
 """
 
 from __future__ import annotations
@@ -11,6 +10,8 @@ from typing import Protocol, runtime_checkable
 
 import torch
 from torch import Tensor
+
+from nocta.core.predictor import Predictor
 
 
 @runtime_checkable
@@ -33,16 +34,28 @@ class WalkingNet(Protocol):
 
 @runtime_checkable
 class AdditiveNet(WalkingNet, Protocol):
-    """A walking network to whose outputs every feature adds a share by what is known of it."""
+    """A walking network whose outputs are a sum of one share per feature."""
 
     def shares(self, state: Tensor) -> tuple[Tensor, Tensor]:
-        """What nothing acquired adds, `(..., C)`, and what each feature does, `(..., M, C)`."""
+        """The share without any feature, `(..., C)`, and each feature's, `(..., M, C)`."""
+
+
+def walking_net(predictor: Predictor) -> WalkingNet | None:
+    """The network of a predictor, if it can walk slot by slot."""
+    net = None if predictor.network is None else predictor.network.net_
+    return net if isinstance(net, WalkingNet) else None
+
+
+def additive_net(predictor: Predictor) -> AdditiveNet | None:
+    """The network of a predictor, if its outputs are sums over features."""
+    net = None if predictor.network is None else predictor.network.net_
+    return net if isinstance(net, AdditiveNet) else None
 
 
 def next_shares(
     net: AdditiveNet, state: Tensor, slots: Tensor, frame: Tensor
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """What adds to the outputs at the next slot, whatever subset is acquired there.
+    """Shares of the outputs at the next slot, for any subset acquired there.
 
     Args:
         net: The network.
@@ -51,8 +64,8 @@ def next_shares(
         frame: `(..., frame)` the rest of the inputs.
 
     Returns:
-        What does not depend on what was acquired, `(..., C)`, and what each feature adds if it is
-        not acquired at that slot, and if it is, `(..., M, C)` each.
+        The share that no acquisition changes, `(..., C)`, and each feature's share if it is not
+        acquired at that slot, and if it is, `(..., M, C)` each.
     """
     without, with_it = (
         net.shares(net.extend(state, torch.cat([x, frame], dim=-1))) for x in (0 * slots, slots)

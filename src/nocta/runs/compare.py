@@ -13,7 +13,8 @@ from nocta.core.errors import ConfigError
 from nocta.exact.optimum import OptimalFrontier
 from nocta.runs.files import write_atomically
 from nocta.runs.job import build_method
-from nocta.runs.optimum import finite_task, shipped_optimum
+from nocta.runs.optimum import shipped_optimum
+from nocta.runs.predictors import unfitted_predictor
 from nocta.runs.record import Job, JobRecord
 from nocta.runs.results import results_frame, write_results
 from nocta.runs.scheduler import check_workers_know, n_processes
@@ -155,12 +156,13 @@ def _check(setup: Setup, jobs: Sequence[Job]) -> None:
     """Refuse a setup or job that cannot work before anything is run."""
     if not jobs:
         raise ConfigError("There is nothing to compare: name at least one method and one seed.")
-    if setup.predictor == "bayes":
-        finite_task(setup.source)
+    predictor = unfitted_predictor(setup.predictor, setup.source)
     if setup.n_trials:
         load_optuna()
     for job in {job.label: job for job in jobs}.values():
-        build_method(setup, job)
+        method = build_method(setup, job)
+        if predictor is not None and job.shares_predictor:
+            method.check_predictor(predictor)
 
 
 def _write_tables(comparison: Comparison) -> None:

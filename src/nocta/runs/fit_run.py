@@ -11,7 +11,6 @@ import json
 import time as clock
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -29,11 +28,14 @@ from nocta.model.folders import PARTIAL, REPLACEABLE_BY_MODEL, Folder, recognize
 from nocta.model.nocta import NOCTA, check_parts
 from nocta.model.presets.base import EstimatorName
 from nocta.model.presets.options import options_class
+from nocta.predictors.cross_fitted import CrossFittedPredictor, as_cross_fitted
 from nocta.predictors.fitting import Preset, fit_predictor
+from nocta.predictors.registry import check_predictor_name, check_savable
 from nocta.runs.absent_classes import class_warnings
 from nocta.runs.checkpoint import Checkpoint, differences
 from nocta.runs.fit_stages import Stages
 from nocta.runs.model_card import model_card
+from nocta.runs.predictors import unfitted_predictor
 from nocta.runs.results import plain
 from nocta.runs.setup import DataSource, hash_data, request_defaults
 from nocta.runs.versions import versions
@@ -57,6 +59,7 @@ class FitRequest:
         n_points: Cost weights to find on validation and keep with the model.
         quick: A quick run: few subjects, short training, few cost weights.
         preset_options: Options of the preset, if they are not its own.
+        predictor: `"learned"`, `"bayes"`, or the name of a plug-in.
     """
 
     source: DataSource
@@ -66,8 +69,10 @@ class FitRequest:
     n_points: int = 10
     quick: bool = False
     preset_options: Mapping[str, Any] = field(default_factory=dict)
+    predictor: str = "learned"
 
     def __post_init__(self) -> None:
+        check_predictor_name(self.predictor)
         if not hasattr(method_class(self.method), "estimator"):
             raise ConfigError(
                 f"'{self.method}' cannot be saved as a model; use nocta-amortized, "
@@ -124,6 +129,10 @@ def fit_to_folder(
     cohort, train, val, test = request.parts()
     check_parts(train, val)
     options = read_options(options_class(request.preset), request.options or {})
+    given_predictor = unfitted_predictor(request.predictor, request.source)
+    if given_predictor is not None:
+        method_class(request.method)(preset=request.preset).check_predictor(given_predictor)  # type: ignore[call-arg]
+        check_savable(given_predictor)
     asked = plain({**asdict(request), "data_hash": hash_data(cohort)})
     finished = _open(out, asked, resume=resume, force=force)
     if finished is None:
@@ -144,11 +153,27 @@ def fit_to_folder(
         for warning in class_warnings([(request.seed, (train, val, test))]):
             say(f"Warning: {warning}")
 
-    fit = partial(fit_predictor, train, val, request.preset, request.seed, progress)
-    how = partial(fit, quick=request.quick, class_weight=options.class_weight)
-    predictor = stages.predictor(how)
-    new = NOCTA(request.estimator, request.preset, request.seed, request.options)
-    model = stages.model(lambda: new.fit(train, val, predictor=predictor, progress=progress))
+    def new_predictor() -> CrossFittedPredictor:
+        if request.predictor == "bayes" and given_predictor is not None:
+            return as_cross_fitted(given_predictor, train, val)
+        return fit_predictor(
+            train,
+            val,
+            request.preset,
+            request.seed,
+            progress,
+            kind=request.predictor,
+            quick=request.quick,
+            class_weight=options.class_weight,
+        )
+
+    predictor = stages.predictor(new_predictor)
+
+    def new_model() -> NOCTA:
+        model = NOCTA(request.estimator, request.preset, request.seed, request.options)
+        return model.fit(train, val, predictor=predictor, progress=progress)
+
+    model = stages.model(new_model)
     started = clock.perf_counter()
     points = operating_points(model, val, request.n_points, quick=request.quick)
     stages.note("operating points", clock.perf_counter() - started, f"{len(points)} found")

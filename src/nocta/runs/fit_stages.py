@@ -11,6 +11,7 @@ from nocta.model import persistence
 from nocta.model.nocta import NOCTA
 from nocta.predictors.cross_fitted import CrossFittedPredictor
 from nocta.predictors.mixed import MixedPredictor
+from nocta.predictors.neural import NeuralPredictor
 from nocta.predictors.summary import SummaryPredictor
 from nocta.predictors.training import TrainingConfig, TrainingLog
 from nocta.runs.checkpoint import Checkpoint
@@ -90,7 +91,9 @@ def _predictor_runs(fitted: CrossFittedPredictor) -> tuple[str, list[dict[str, A
     if linear:
         text = "1 linear model" if len(linear) == 1 else f"{len(linear)} linear models"
         return text, [_choice_of_penalty(m) for m in linear]
-    runs = [(m.training, m.log_) for m in fitted.members]
+    runs = [(m.training, m.log_) for m in fitted.members if isinstance(m, NeuralPredictor)]
+    if not runs:
+        return f"{len(fitted.members)} x {type(fitted.members[0]).__name__}", []
     return _in_words(runs, isinstance(fitted.members[0], MixedPredictor)), _for_log(runs)
 
 

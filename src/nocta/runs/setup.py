@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from nocta.core.cohort import Cohort
 from nocta.core.environment import Availability, Results
 from nocta.core.errors import ConfigError, DataError
+from nocta.predictors.registry import check_predictor_name
 from nocta.runs.checkpoint import differences
 from nocta.runs.files import file_states
 from nocta.runs.results import plain
@@ -248,8 +249,8 @@ class Setup:
         n_points: Operating points per method, chosen by the method on validation.
         cost_weights: Operating points of the methods whose knob is a cost weight.
         budgets: Operating points of the methods that can keep to a hard budget.
-        predictor: What methods without a predictor of their own acquire for: `"learned"`, or
-            `"bayes"`, the exact filter of a finite task.
+        predictor: What methods without a predictor of their own acquire for: `"learned"`,
+            `"bayes"` (the exact filter of a finite task), or the name of a plug-in.
         quick: A quick run: few subjects, short training, few operating points.
         n_trials: Options that every method may try on validation, its defaults among them; 0
             tunes nothing.
@@ -264,7 +265,7 @@ class Setup:
     n_points: int = 10
     cost_weights: tuple[float, ...] = ()
     budgets: tuple[float, ...] = ()
-    predictor: Literal["learned", "bayes"] = "learned"
+    predictor: str = "learned"
     quick: bool = False
     n_trials: int = 0
     audit_subjects: int = 48
@@ -280,6 +281,7 @@ class Setup:
         for name, values in {**numbers, "n_trials": (self.n_trials,)}.items():
             if not all(np.isfinite(value) and value >= 0 for value in values):
                 raise ConfigError(f"{name} is {getattr(self, name)!r}; use numbers of at least 0.")
+        check_predictor_name(self.predictor)
 
     def as_quick(self) -> Setup:
         """The same as a quick run, which shows within a minute or two that everything works."""
@@ -305,7 +307,6 @@ _CHOICES = {
     "preset": ("default", "paper"),
     "availability": ("on-arrival", "known"),
     "results": ("after-visit", "at-once"),
-    "predictor": ("learned", "bayes"),
 }
 
 

@@ -15,11 +15,12 @@ from typing import Any
 
 from nocta.core.progress import progress_bar
 from nocta.runs.job import make_tuning
+from nocta.runs.predictors import is_kept
 from nocta.runs.record import Job
 from nocta.runs.scheduler import Workers, n_processes, open_workers, run_tasks, worker_died
 from nocta.runs.setup import Setup, hash_data
 from nocta.runs.store import JobStore
-from nocta.runs.tasks import DataCheck, Outcome, Task, is_kept, run_task
+from nocta.runs.tasks import DataCheck, Outcome, Task, run_task
 from nocta.runs.time_left import duration, time_left
 from nocta.runs.tuning import Tuning, one_line
 

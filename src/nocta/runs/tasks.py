@@ -10,9 +10,8 @@ from functools import lru_cache
 from typing import Any
 
 from nocta.core.errors import ConfigError
-from nocta.core.predictor import Predictor
 from nocta.runs.job import FittedPredictor, run_job, score_options
-from nocta.runs.optimum import finite_task
+from nocta.runs.predictors import shared_predictor
 from nocta.runs.record import Job
 from nocta.runs.scheduler import use_one_thread
 from nocta.runs.setup import DataSource, Setup, hash_data
@@ -115,27 +114,3 @@ def _do(
     if task.options is not None:
         return score_options(setup, task.job, shared, task.options)
     return run_job(setup, task.job, shared, tuning=tuning)
-
-
-def is_kept(setup: Setup) -> bool:
-    """Whether the predictor takes long to fit, so that it is fitted once per seed and kept."""
-    return setup.predictor == "learned"
-
-
-def shared_predictor(setup: Setup, seed: int) -> FittedPredictor:
-    """Make the predictor that methods of a seed share, and say how long it took."""
-    if not is_kept(setup):
-        from nocta.predictors.bayes import BayesPredictor
-
-        return FittedPredictor(BayesPredictor(finite_task(setup.source)), 0.0)
-    started = clock.perf_counter()
-    predictor = fit_predictor(setup, seed)
-    return FittedPredictor(predictor, clock.perf_counter() - started)
-
-
-def fit_predictor(setup: Setup, seed: int) -> Predictor:
-    """Fit the preset's predictor on the training subjects of a seed."""
-    from nocta.predictors import fitting
-
-    train, val, _ = setup.source.split(setup.source.load(seed), seed)
-    return fitting.fit_predictor(train, val, setup.preset, seed, quick=setup.quick)

@@ -15,12 +15,12 @@ from nocta.core.policy import Observation
 from nocta.core.random_plans import uniform_plans
 from nocta.model.nocta import NOCTA
 from nocta.planning.estimators.contrastive import ContrastiveEstimator
-from nocta.planning.estimators.counted_votes import CountedContrastive, voting_estimator
+from nocta.planning.estimators.counted_votes import CountedContrastive
+from nocta.planning.estimators.predicted_votes import voting_estimator
 from nocta.planning.estimators.retrieval import NeighborBank
 from nocta.planning.estimators.sequential import SequentialEstimator
 from nocta.planning.estimators.targets import LossTargets
 from nocta.planning.limits import Limits
-from nocta.predictors import encoding
 from nocta.predictors.cross_fitted import CrossFittedPredictor
 from nocta.predictors.mlp import MLPPredictor
 from nocta.predictors.summary import SummaryPredictor
@@ -202,12 +202,9 @@ def test_what_is_kept_of_a_bank_is_bounded_in_bytes(
 
 
 def test_a_bank_is_encoded_once_however_large(
-    tiny_parts: Parts, tiny_predictor: CrossFittedPredictor, monkeypatch: pytest.MonkeyPatch
+    tiny_parts: Parts, tiny_predictor: CrossFittedPredictor
 ) -> None:
-    monkeypatch.setattr(encoding, "MOST_HELD", 0)
-    large = bank(tiny_parts, tiny_predictor)
-    assert isinstance(large.data.slots, torch.Tensor)
-    assert isinstance(large.data.frame, torch.Tensor)
+    assert bank(tiny_parts, tiny_predictor).data.most_held == np.inf
 
 
 def test_neighbours_are_masked_like_the_query(
@@ -293,5 +290,5 @@ def test_growing_plans_needs_a_predictor_that_goes_slot_by_slot(
     train, val, test = tiny_parts
     paper = MLPPredictor(hidden=4, training=TrainingConfig(epochs=1)).fit(train, val)
     estimator = ContrastiveEstimator(fitted.bank, LossTargets(train, [paper]))
-    with pytest.raises(ConfigError, match="needs a predictor that goes slot by slot"):
+    with pytest.raises(ConfigError, match="needs a predictor whose network can walk; MLP"):
         estimator.start(observe(test, 0))

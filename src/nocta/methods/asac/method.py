@@ -34,13 +34,12 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 import torch
-from torch import nn
 
 from nocta.core.cohort import Cohort
 from nocta.core.errors import ConfigError
 from nocta.core.options import require_whole_number
 from nocta.core.policy import Decision, Observation, Policy
-from nocta.core.predictor import Predictor
+from nocta.core.predictor import Predictor, require_network
 from nocta.core.rollout import rollout
 from nocta.methods.asac.training import (
     SMALL,
@@ -53,10 +52,10 @@ from nocta.methods.asac.training import (
 from nocta.methods.contract import Trial
 from nocta.methods.fixed import first_affordable
 from nocta.methods.retrained import RetrainedMethod
-from nocta.predictors.cross_fitted import CrossFittedPredictor
+from nocta.predictors.cross_fitted import CrossFittedPredictor, as_cross_fitted
 from nocta.predictors.encoding import InputEncoder
 from nocta.predictors.fitting import Preset, fit_predictor
-from nocta.predictors.recurrent import RecurrentNet, RecurrentPredictor
+from nocta.predictors.recurrent import LSTMPredictor
 from nocta.predictors.replay import ReplayedRequests
 from nocta.predictors.training import TrainingConfig
 
@@ -82,23 +81,6 @@ class AsacPolicy(Policy):
         # Nothing is acquired at later visits yet, so their gates are those of passing by.
         logits = self.selector(self.encoder.encode(observation.history))[0].numpy()
         return first_affordable(observation, (logits > 0) & observation.open_slots, -logits)
-
-
-class LSTMNet(RecurrentNet):
-    """The recurrent network with a long short-term memory in place of the gated unit."""
-
-    def __init__(self, width: int, hidden: int, n_outputs: int, dropout: float = 0.0) -> None:
-        super().__init__(width, hidden, n_outputs, dropout)
-        self.cell = nn.LSTM(hidden, hidden, batch_first=True)  # type: ignore[assignment]
-
-
-class LSTMPredictor(RecurrentPredictor):
-    """`RecurrentPredictor` with a long short-term memory, as in the original."""
-
-    kind = "lstm"
-
-    def build_net(self, width: int, n_classes: int, n_times: int) -> nn.Module:
-        return LSTMNet(width, self.hidden, n_classes, self.dropout)
 
 
 class Asac(RetrainedMethod):
@@ -162,15 +144,24 @@ class Asac(RetrainedMethod):
         if not self.entropy >= 0:
             raise ConfigError(f"entropy is {self.entropy}; use a number of at least 0.")
 
+    def check_predictor(self, predictor: Predictor) -> None:
+        if self.predictor == "shared":
+            require_network(predictor, f"Method '{self.name}'", "trains the predictor further")
+
     def _prepare(
         self, train: Cohort, val: Cohort, seed: int, predictor: Predictor | None, progress: bool
     ) -> None:
         if self.predictor == "lstm":
             first = self._lstm(train, seed).fit(train, val, progress=progress)
-            predictor = CrossFittedPredictor([first], np.zeros(len(train), dtype=np.int64))
-        elif not isinstance(predictor, CrossFittedPredictor):
-            predictor = fit_predictor(train, val, self.preset, seed, progress, quick=self.quick)
-        self.pretrained_ = predictor
+            nobody = np.zeros(len(train), dtype=np.int64)
+            self.pretrained_ = CrossFittedPredictor([first], nobody)
+        elif predictor is None:
+            self.pretrained_ = fit_predictor(
+                train, val, self.preset, seed, progress, quick=self.quick
+            )
+        else:
+            self.check_predictor(predictor)
+            self.pretrained_ = as_cross_fitted(predictor, train, val, seed, progress)
 
     def _knob_range(self, train: Cohort) -> tuple[float, float]:
         """In units of what everything gains over nothing, per cost of everything."""

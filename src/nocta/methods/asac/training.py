@@ -19,11 +19,11 @@ from nocta.core.cohort import Cohort
 from nocta.core.environment import Availability, offered_slots
 from nocta.core.history import History
 from nocta.core.losses import pair_losses
-from nocta.core.predictor import Predictor
+from nocta.core.predictor import Network, Predictor
 from nocta.planning.objective import losses_at_times
 from nocta.predictors.cross_fitted import CrossFittedPredictor
 from nocta.predictors.encoding import EncodedCohort
-from nocta.predictors.neural import NeuralPredictor, cross_entropy
+from nocta.predictors.neural import cross_entropy
 from nocta.predictors.training import TrainingConfig, train
 
 Gradient = Literal["policy", "straight-through"]
@@ -98,7 +98,7 @@ class JointTraining:
         self.small = len(cohort) < SMALL
         self.rng = np.random.default_rng(seed)
         self.availability = availability
-        self.data = [Gated(member, cohort, availability) for member in predictor.members]
+        self.data = [Gated(member, cohort, availability) for member in predictor.networks]
         encoder = self.data[0].encoder
         self.selector = Selector(
             encoder.width,
@@ -118,7 +118,7 @@ class JointTraining:
         own = int(np.clip(12_000 / len(self.cohort), 24, 200))
         epochs = options.epochs if options.epochs is not None else 4 if options.quick else own
         n_lines = 2 if options.gradient == "policy" else 1  # of gates per subject
-        nets = nn.ModuleList([self.selector, *(m.net_ for m in self.predictor.members)])
+        nets = nn.ModuleList([self.selector, *(m.net_ for m in self.predictor.networks)])
         config = TrainingConfig(
             epochs=epochs,
             batch_size=(64 if self.small else 256) // n_lines,
@@ -128,7 +128,7 @@ class JointTraining:
             check_every=max(1, epochs // 12),
         )
         n_steps = config.n_steps(len(self.cohort))
-        seen = Gated(self.predictor.members[0], val, self.availability)
+        seen = Gated(self.predictor.networks[0], val, self.availability)
 
         def batch_loss(index: NDArray[np.int64]) -> Tensor:
             self.done += 1 / n_steps
@@ -183,7 +183,9 @@ class JointTraining:
         """Loss and weighted cost of every visit, `(b, L)`, as judged for unseen subjects."""
         losses = torch.zeros(gates.shape[:2])
         fold = torch.from_numpy(self.predictor.fold)[index]
-        for which, (member, data) in enumerate(zip(self.predictor.members, self.data, strict=True)):
+        for which, (member, data) in enumerate(
+            zip(self.predictor.networks, self.data, strict=True)
+        ):
             rows = torch.nonzero(fold == which)[:, 0]
             if len(rows):
                 member.net_.eval().requires_grad_(False)
@@ -242,7 +244,7 @@ class JointTraining:
 class Gated(EncodedCohort):
     """A cohort seen through gates, by one predictor; gates to what is not offered stay closed."""
 
-    def __init__(self, member: NeuralPredictor, cohort: Cohort, availability: Availability) -> None:
+    def __init__(self, member: Network, cohort: Cohort, availability: Availability) -> None:
         super().__init__(member.encoder_, cohort)
         self.closed = torch.from_numpy(~offered_slots(cohort, availability))
         self.member, self.encoder = member, member.encoder_

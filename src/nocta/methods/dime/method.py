@@ -53,7 +53,7 @@ from nocta.core.errors import ConfigError
 from nocta.core.operating_points import cost_targets, spread_knob
 from nocta.core.options import require_whole_number
 from nocta.core.policy import Decision, Observation, Policy
-from nocta.core.predictor import Predictor
+from nocta.core.predictor import Predictor, require_network
 from nocta.core.rollout import rollout
 from nocta.methods.contract import Method, Trial, knob_value, require_fitted
 from nocta.methods.dime.training import (
@@ -65,7 +65,7 @@ from nocta.methods.dime.training import (
     earliest,
 )
 from nocta.methods.one_at_a_time import acquire_slot, affordable_slots, slot_prices
-from nocta.predictors.cross_fitted import CrossFittedPredictor
+from nocta.predictors.cross_fitted import CrossFittedPredictor, as_cross_fitted
 from nocta.predictors.fitting import Preset, fit_predictor
 
 Stop = Literal["threshold", "budget", "confidence"]
@@ -124,7 +124,7 @@ class DimePolicy(Policy):
     @torch.no_grad()
     def ratios(self, observation: Observation) -> NDArray[np.float64]:
         """Expected drop per cost, `(n, L, M)`; minus infinity where it cannot be acquired."""
-        inputs = self.predictor.members[0].encode(observation.history)
+        inputs = self.predictor.networks[0].encode(observation.history)
         pending = observation.requested & ~observation.history.requested
         drop = self.value(inputs, observation.time, pending).numpy().astype(float)
         price = slot_prices(observation.catalog, observation.committed)
@@ -210,6 +210,9 @@ class Dime(Method):
         if not 0 <= self.epsilon <= 1:
             raise ConfigError(f"epsilon is {self.epsilon}; use a share from 0 to 1.")
 
+    def check_predictor(self, predictor: Predictor) -> None:
+        require_network(predictor, f"Method '{self.name}'", "trains the predictor further")
+
     def fit(
         self,
         train: Cohort,
@@ -220,15 +223,18 @@ class Dime(Method):
         progress: bool = False,
     ) -> Self:
         self.check_options()
-        if not isinstance(predictor, CrossFittedPredictor):
-            predictor = fit_predictor(train, val, self.preset, seed, progress, quick=self.quick)
+        if predictor is None:
+            shared = fit_predictor(train, val, self.preset, seed, progress, quick=self.quick)
+        else:
+            self.check_predictor(predictor)
+            shared = as_cross_fitted(predictor, train, val, seed, progress)
         n_updates = self.n_updates
         if n_updates is None:
             n_updates = 300 if self.quick else 3000 if len(train) > 1000 else 1000
         with torch.random.fork_rng():
             torch.manual_seed(seed)
-            self.predictor_ = copy.deepcopy(predictor)  # joint training changes it
-            first = self.predictor_.members[0]
+            self.predictor_ = copy.deepcopy(shared)  # joint training changes it
+            first = self.predictor_.networks[0]
             frame = first.encoder_.width - first.encoder_.slot_width
             self.value_ = ValueNet(
                 first.encoder_.slot_width,

@@ -219,11 +219,11 @@ class JointTraining:
 
     def run(self, val: Cohort, n_updates: int, epsilon: float, progress: bool) -> list[float]:
         """Train; end with the weights best on validation; its loss at every check."""
-        nets = nn.ModuleList([self.value, *(m.net_ for m in self.predictor.members)])
+        nets = nn.ModuleList([self.value, *(m.net_ for m in self.predictor.networks)])
         groups = [
             {"params": list(self.value.parameters()), "lr": 2e-3},
             {
-                "params": [p for m in self.predictor.members for p in m.net_.parameters()],
+                "params": [p for m in self.predictor.networks for p in m.net_.parameters()],
                 "lr": 1e-3,
             },
         ]
@@ -287,7 +287,7 @@ class JointTraining:
         rows = self.rng.permutation(len(self.pool.subjects))[: len(self.pool.subjects) // 2]
         if len(self.predictor.members) > 1:
             rows = rows[self.predictor.fold[self.pool.subjects[rows]] != which]
-        member, data = self.predictor.members[which], self.targets.data[which]
+        member, data = self.predictor.networks[which], self.targets.data[which]
         subjects = self.pool.subjects[rows]
         member.net_.train()
         logits = member.net_(data.inputs(subjects, self.pool.requested[rows]))
@@ -301,7 +301,7 @@ class JointTraining:
         self.value.eval()
         some = val.sample(max_subjects)
         episodes = Episodes(
-            EncodedCohort(self.predictor.members[0].encoder_, some),
+            EncodedCohort(self.predictor.networks[0].encoder_, some),
             some.catalog,
             np.arange(len(some)),
             self._shares(len(some)),

@@ -21,7 +21,7 @@ from nocta.core.predictor import Predictor
 from nocta.methods.contract import Method, require_fitted, require_predictor
 from nocta.methods.fixed import FirstVisitPolicy, FixedPlanPolicy, RandomPolicy
 from nocta.methods.reference.greedy import GreedyOptions, GreedyPath, greedy_path, slot_blocks
-from nocta.predictors.cross_fitted import CrossFittedPredictor, OutOfFoldPredictor
+from nocta.predictors.cross_fitted import OutOfFoldPredictor
 
 ChooseOn = Literal["validation", "training"]
 
@@ -184,13 +184,13 @@ class Static(_AlongPath):
         if self.choose_on == "validation":
             return super()._judges(train, val)
         found = self.predictor_
-        if not isinstance(found, CrossFittedPredictor) or len(found.members) < 2:
+        if found.out_of_fold is None:
             raise ConfigError(
                 "choose_on='training' needs predictors that never saw the subjects they judge, and "
                 "this one saw them all; use 'validation'."
             )
         rows = even_rows(len(train), (self.options or GreedyOptions()).max_subjects)
-        return OutOfFoldPredictor(found, rows), train.subset(rows)
+        return OutOfFoldPredictor(found.out_of_fold, rows), train.subset(rows)
 
     def _blocks(self) -> NDArray[np.bool_]:
         return slot_blocks(self.open_slots_)

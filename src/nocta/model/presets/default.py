@@ -17,6 +17,7 @@ from nocta.core.catalog import Catalog
 from nocta.core.cohort import Cohort
 from nocta.core.options import read_options
 from nocta.core.policy import Observation
+from nocta.core.predictor import Predictor, require_network
 from nocta.core.rollout import rollout
 from nocta.model.presets.amortized_recipe import (
     HINDSIGHT,
@@ -31,7 +32,6 @@ from nocta.planning.algorithm import PlanningPolicy, Search
 from nocta.planning.estimators.amortized import AmortizedEstimator
 from nocta.planning.estimators.committee import CommitteeEstimator
 from nocta.planning.estimators.contrastive import ContrastiveEstimator
-from nocta.planning.estimators.counted_votes import CountedContrastive
 from nocta.planning.estimators.ensemble import EnsembleEstimator
 from nocta.planning.estimators.on_policy import PlanMemory
 from nocta.planning.estimators.population_plug_in import PopulationPlugIn
@@ -47,7 +47,7 @@ from nocta.planning.search import (
     sample_search,
 )
 from nocta.planning.space import MAX_EXHAUSTIVE, ActionTable
-from nocta.predictors.cross_fitted import CrossFittedPredictor
+from nocta.predictors.cross_fitted import CrossFittedPredictor, as_cross_fitted
 from nocta.predictors.fitting import fit_predictor
 
 #: Validation subjects on whom a share is tried, at most.
@@ -113,13 +113,8 @@ class DefaultPlanner(Planner):
 
     @property
     def chunk(self) -> int:  # type: ignore[override]
-        """Retrieval holds every neighbour's state, so few subjects at a time stay in cache.
-
-        Votes that are looked up hold none.
-        """
-        if self.contrastive is None:
-            return 256
-        return 32 if isinstance(self.contrastive, CountedContrastive) else 4
+        """Subjects searched for at once; fewer if voters are asked."""
+        return 256 if self.contrastive is None else self.contrastive.chunk
 
     @property
     def width(self) -> int:
@@ -171,7 +166,7 @@ class DefaultPlanner(Planner):
         *,
         seed: int = 0,
         progress: bool = False,
-        predictor: CrossFittedPredictor | None = None,
+        predictor: Predictor | None = None,
         **options: Any,
     ) -> Self:
         """Fit everything the estimator needs.
@@ -182,14 +177,19 @@ class DefaultPlanner(Planner):
             estimator: Which one to plan with.
             seed: Same seed, same planner.
             progress: Show bars.
-            predictor: Already fitted ones; fitted here otherwise.
+            predictor: See `NOCTA.fit`.
             options: Fields of `DefaultOptions`.
         """
         check_estimator(estimator)
         knobs = read_options(DefaultOptions, options)
-        predictor = predictor or fit_predictor(
-            train, val, "default", seed, progress, class_weight=knobs.class_weight
-        )
+        if predictor is None:
+            predictor = fit_predictor(
+                train, val, "default", seed, progress, class_weight=knobs.class_weight
+            )
+        else:
+            if estimator != "amortized" and knobs.metric == "predictor":
+                require_network(predictor, "metric='predictor'", "reads the predictor's last layer")
+            predictor = as_cross_fitted(predictor, train, val, seed, progress)
         few = len(predictor.members) > 1
         expected, hindsight = predictor.expected and not few, HINDSIGHT if few else 0.0
         targets = LossTargets(

@@ -18,13 +18,14 @@ from nocta.model.presets.base import State
 from nocta.planning.estimators.amortized import AmortizedEstimator
 from nocta.planning.estimators.committee import CommitteeEstimator
 from nocta.planning.estimators.contrastive import ContrastiveEstimator
-from nocta.planning.estimators.counted_votes import voting_estimator
 from nocta.planning.estimators.embedding import Embedding
 from nocta.planning.estimators.population_plug_in import PopulationPlugIn
+from nocta.planning.estimators.predicted_votes import voting_estimator
 from nocta.planning.estimators.retrieval import NeighborBank
 from nocta.planning.estimators.targets import LossTargets
 from nocta.planning.space import ActionTable
 from nocta.predictors.cross_fitted import CrossFittedPredictor
+from nocta.predictors.encoding import InputEncoder
 from nocta.predictors.neural import arrays_under
 
 if TYPE_CHECKING:
@@ -157,6 +158,8 @@ def retrieval_state(estimator: ContrastiveEstimator, *, with_subjects: bool = Tr
         add_part(config, arrays, "subjects", cohort_state(bank.train.subset(bank.rows)))
     if bank.embedding is not None:
         add_part(config, arrays, "embedding", bank.embedding.state())
+    elif bank.predictor is None:  # the encoder is not part of a network
+        arrays |= {f"encoder.{k}": v for k, v in bank.encoder.state().items()}
     return config, arrays
 
 
@@ -176,11 +179,17 @@ def restore_retrieval(
     embedding = None
     if "embedding" in config:
         embedding = Embedding.from_state(*take_part(config, arrays, "embedding"))
-    first = predictor.members[0]
+    first = predictor.networks[0] if predictor.networks else None
+    if embedding is not None:
+        encoder = embedding.encoder_
+    elif first is not None:
+        encoder = first.encoder_
+    else:
+        encoder = InputEncoder.from_state(arrays_under(arrays, "encoder."))
     bank = NeighborBank(
         train,
         config["metric"],
-        encoder=first.encoder_ if embedding is None else embedding.encoder_,
+        encoder=encoder,
         embedding=embedding,
         predictor=first,
         size=config["size"],

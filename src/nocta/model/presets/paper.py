@@ -17,7 +17,7 @@ from nocta.core.cohort import Cohort
 from nocta.core.estimator import NoctEstimator
 from nocta.core.options import read_options
 from nocta.core.policy import Observation
-from nocta.core.predictor import Predictor
+from nocta.core.predictor import Predictor, require_network
 from nocta.model.presets.base import EstimatorName, Planner, State, break_even_weight, slot_worth
 from nocta.model.presets.default_state import (
     add_part,
@@ -34,8 +34,9 @@ from nocta.planning.estimators.retrieval import NeighborBank
 from nocta.planning.estimators.targets import LossTargets
 from nocta.planning.objective import self_expected_losses
 from nocta.planning.search import FoundPlans, draw_candidates, sample_search
-from nocta.predictors.cross_fitted import CrossFittedPredictor
+from nocta.predictors.cross_fitted import CrossFittedPredictor, as_cross_fitted
 from nocta.predictors.fitting import fit_predictor
+from nocta.predictors.registry import predictor_state, restore_predictor
 from nocta.predictors.training import TrainingConfig
 
 
@@ -121,15 +122,19 @@ class PaperPlanner(Planner):
         *,
         seed: int = 0,
         progress: bool = False,
-        predictor: CrossFittedPredictor | None = None,
+        predictor: Predictor | None = None,
         **options: Any,
     ) -> Self:
         """Fit the published networks; options are fields of `PaperOptions`."""
         check_estimator(estimator)
         knobs = read_options(PaperOptions, options)
-        base = predictor or fit_predictor(
-            train, val, "paper", seed, progress, class_weight=knobs.class_weight
-        )
+        if predictor is None:
+            base = fit_predictor(
+                train, val, "paper", seed, progress, class_weight=knobs.class_weight
+            )
+        else:
+            require_network(predictor, "The 'paper' preset", "trains the predictor further")
+            base = as_cross_fitted(predictor, train, val, seed, progress)
         targets = LossTargets(train, base.members, base.fold, ("cross-entropy",))
         scale = break_even_weight(targets, train)
         worth = slot_worth(targets, train) if knobs.guided else np.zeros(train.recorded.shape[1:])
@@ -146,7 +151,7 @@ class PaperPlanner(Planner):
             reduction=knobs.loss_reduction,
             seed=seed,
         )
-        planner.amortized = net.fit(base.members[0], train, val, progress=progress)
+        planner.amortized = net.fit(base.networks[0], train, val, progress=progress)
         if estimator == "ensemble":
             planner._keep_better(val)
         return planner
@@ -184,7 +189,7 @@ class PaperPlanner(Planner):
     def _retrieval(
         self, train: Cohort, targets: LossTargets, embedding: Embedding | None
     ) -> ContrastiveEstimator:
-        first = self.base.members[0]
+        first = self.base.networks[0]
         bank = NeighborBank(
             train,
             self.options.metric,
@@ -223,7 +228,7 @@ class PaperPlanner(Planner):
         add_part(config, arrays, "base", self.base.state())
         if self.amortized is not None:
             add_part(config, arrays, "amortized", self.amortized.state())
-            add_part(config, arrays, "tuned", self.amortized.predictor_.state())
+            add_part(config, arrays, "tuned", predictor_state(self.amortized.predictor_))
         for i, estimator in enumerate(self.contrastive.values()):
             add_part(config, arrays, f"contrastive{i}", retrieval_state(estimator))
         return config, arrays
@@ -233,7 +238,8 @@ class PaperPlanner(Planner):
         base = CrossFittedPredictor.from_state(*take_part(config, arrays, "base"))
         amortized = None
         if "amortized" in config:
-            tuned = type(base.members[0]).from_state(*take_part(config, arrays, "tuned"))
+            tuned = restore_predictor(*take_part(config, arrays, "tuned")).network
+            assert tuned is not None
             parts = take_part(config, arrays, "amortized")
             amortized = AmortizedMLPEstimator.from_state(*parts, predictor=tuned)
         contrastive = {

@@ -6,12 +6,13 @@ from nocta.core.cohort import Cohort
 from nocta.model.presets.options import DefaultOptions
 from nocta.planning.estimators.bank import choose_bank
 from nocta.planning.estimators.contrastive import ContrastiveEstimator
-from nocta.planning.estimators.counted_votes import voting_estimator
 from nocta.planning.estimators.embedding import Embedding
+from nocta.planning.estimators.predicted_votes import voting_estimator
 from nocta.planning.estimators.retrieval import NeighborBank
 from nocta.planning.estimators.slot_shares import ShareTables
 from nocta.planning.estimators.targets import LossTargets
 from nocta.predictors.cross_fitted import CrossFittedPredictor
+from nocta.predictors.encoding import InputEncoder
 from nocta.predictors.training import TrainingConfig
 
 
@@ -46,15 +47,17 @@ def fit_retrieval(
         )
         weights = [cost_scale * factor for factor in (0.4, 0.7, 1.0)]
         embedding.fit(train, targets, val, val_targets, weights, progress=progress)
+    first = predictor.networks[0] if predictor.networks else None
+    encoder = first.encoder_ if first is not None else InputEncoder().fit(train)
     rows, stands_for = choose_bank(train.labels, options.bank_size, options.bank_sampling)
     if len(rows) < len(train):  # only those who are kept can ever vote
         train, targets = train.subset(rows), targets.subset(train, rows)
     bank = NeighborBank(
         train,
         options.metric,
-        encoder=predictor.members[0].encoder_ if embedding is None else embedding.encoder_,
+        encoder=encoder if embedding is None else embedding.encoder_,
         embedding=embedding,
-        predictor=predictor.members[0],
+        predictor=first,
         n_neighbors=options.n_neighbors,
         radius=options.radius,
         kernel=options.kernel,

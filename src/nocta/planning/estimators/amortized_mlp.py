@@ -19,13 +19,14 @@ from torch import Tensor, nn
 from nocta.core.cohort import Cohort
 from nocta.core.estimator import NoctEstimator
 from nocta.core.policy import Observation
+from nocta.core.predictor import Network
 from nocta.core.random_plans import random_requests
 from nocta.planning.estimators.network import FittedNetwork
 from nocta.planning.limits import DEFAULT_LIMITS, Limits
 from nocta.planning.objective import LossReduction, gain, loss_to_go, losses_at_times
 from nocta.predictors.encoding import EncodedCohort
 from nocta.predictors.mlp import MLPNet
-from nocta.predictors.neural import NeuralPredictor, Requests, cross_entropy
+from nocta.predictors.neural import Requests, cross_entropy
 from nocta.predictors.training import TrainingConfig, train
 
 AMORTIZED_TRAINING = TrainingConfig(
@@ -75,7 +76,7 @@ class AmortizedMLPEstimator(FittedNetwork, NoctEstimator):
         limits: How many plans are scored at once.
     """
 
-    predictor_: NeuralPredictor
+    predictor_: Any  # a network predictor
     net_: GainNet
 
     def __init__(
@@ -102,7 +103,7 @@ class AmortizedMLPEstimator(FittedNetwork, NoctEstimator):
 
     def fit(
         self,
-        predictor: NeuralPredictor,
+        predictor: Network,
         train_cohort: Cohort,
         val_cohort: Cohort,
         *,
@@ -212,7 +213,7 @@ class AmortizedMLPEstimator(FittedNetwork, NoctEstimator):
         cls,
         config: dict[str, Any],
         arrays: dict[str, NDArray[Any]],
-        predictor: NeuralPredictor,
+        predictor: Network,
     ) -> Self:
         """Inverse of `state`, with the restored `predictor_`, which has its own state."""
         out = super().from_state(config, arrays)

@@ -7,7 +7,7 @@ metric is learned (`embedding.py`); for the ablation it comes from the predictor
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 import torch
@@ -24,7 +24,7 @@ from nocta.planning.estimators.targets import LossTargets
 from nocta.planning.limits import DEFAULT_LIMITS, Limits
 from nocta.planning.objective import LossReduction, PlanningLoss
 from nocta.predictors.plan_tree import PlanTree
-from nocta.predictors.walking import WalkingNet
+from nocta.predictors.walking import WalkingNet, walking_net
 
 
 class VotingState(NamedTuple):
@@ -51,6 +51,9 @@ class ContrastiveEstimator(SequentialEstimator):
         reduction: Sum of the loss over later times (equation 1), or mean over labelled ones.
         limits: How much of the voters' states is held at once.
     """
+
+    #: Subjects searched for at once. Each holds every voter's state, so few stay in cache.
+    chunk: ClassVar[int] = 4
 
     def __init__(
         self,
@@ -140,7 +143,7 @@ class ContrastiveEstimator(SequentialEstimator):
         inputs = torch.cat([shown, rest], dim=-1)
         hidden = net.extend(known[:, :, None], inputs[:, None])
         logits = net.read(hidden)
-        log_proba = F.log_softmax(logits / self.targets.predictors[fold].temperature_, dim=-1)
+        log_proba = F.log_softmax(logits / self.targets.networks[fold].temperature_, dim=-1)
         labels = data.labels[voters, time][:, None, None]
         soft = self.targets.soft_labels
         soft = None if soft is None else soft[voters, time][:, None, None]
@@ -156,10 +159,11 @@ class ContrastiveEstimator(SequentialEstimator):
         return {int(f): torch.from_numpy(np.flatnonzero(folds == f)) for f in np.unique(folds)}
 
     def _net(self, fold: int) -> WalkingNet:
-        net = self.targets.predictors[fold].net_
-        if not isinstance(net, WalkingNet):
+        net = walking_net(self.targets.predictors[fold])
+        if net is None:
             raise ConfigError(
-                "Growing plans slot by slot needs a predictor that goes slot by slot; use a sample "
-                "search with this one."
+                f"ContrastiveEstimator grows plans slot by slot, which needs a predictor whose "
+                f"network can walk; {type(self.targets.predictors[fold]).__name__} has none. Use "
+                f"`voting_estimator`, which asks any predictor."
             )
         return net

@@ -16,7 +16,7 @@ from torch import Tensor
 from nocta.core.policy import Observation
 from nocta.planning.estimators.contrastive import ContrastiveEstimator
 from nocta.planning.estimators.retrieval import NeighborBank, Neighbors
-from nocta.planning.estimators.slot_shares import AskedFor, ShareTables, can_be_counted
+from nocta.planning.estimators.slot_shares import AskedFor, ShareTables
 from nocta.planning.estimators.targets import LossTargets
 
 
@@ -36,6 +36,8 @@ class CountedContrastive(ContrastiveEstimator):
         tables: Tables of the same targets, if another estimator has them.
         options: Options of `ContrastiveEstimator`.
     """
+
+    chunk = 32
 
     def __init__(
         self,
@@ -82,21 +84,3 @@ class CountedContrastive(ContrastiveEstimator):
         weight, who = weight * (who >= 0), who.clamp(min=0)
         losses = slot.losses(*slot.of_some(masks, who), subsets, self.loss, who)
         return (losses @ weight[:, :, None])[:, :, 0]
-
-
-def voting_estimator(
-    bank: NeighborBank, targets: LossTargets, *, tables: ShareTables | None = None, **options: Any
-) -> ContrastiveEstimator:
-    """The kind of NOCT-Contrastive whose plans grow fastest with these predictors.
-
-    Args:
-        bank: Finds the neighbors.
-        targets: Losses of the same training subjects under any request.
-        tables: Tables of another estimator; used if they are of the same targets.
-        options: Options of `ContrastiveEstimator`.
-    """
-    if not can_be_counted(targets):
-        return ContrastiveEstimator(bank, targets, **options)
-    if tables is not None and tables.targets is not targets:
-        tables = None
-    return CountedContrastive(bank, targets, tables=tables, **options)

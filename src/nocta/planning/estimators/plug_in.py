@@ -9,8 +9,7 @@ from torch import Tensor
 
 from nocta.planning.estimators.targets import LossTargets
 from nocta.planning.objective import LossReduction, PlanningLoss, loss_to_go, losses_at_times
-from nocta.predictors.mlp import MLPPredictor
-from nocta.predictors.plan_tree import PlanTree
+from nocta.predictors.plan_tree import PlanScorer, PlanTree
 
 #: Rows (subject, plan) scored at once: few enough to stay in cache, and to leave no large holes
 #: between what retrieval keeps.
@@ -58,7 +57,7 @@ def _later_losses(
     """Losses after slot `time`, `(n, p, L - time - 1, n_kinds)`."""
     predictor, rows = targets.predictors[0], torch.from_numpy(index)
     n, p = len(index), len(plans)
-    if grows_trees(targets) and isinstance(predictor, MLPPredictor):
+    if grows_trees(targets) and isinstance(predictor, PlanScorer):
         data = targets.data[0]
         inputs = data.inputs(index, requested)
         shared = torch.from_numpy(plans)
@@ -84,7 +83,7 @@ def tree_losses(
     Args are those of `plan_losses`, with the same `requested`, `(L, M)`, for all subjects.
     """
     predictor, data = targets.predictors[0], targets.data[0]
-    assert isinstance(predictor, MLPPredictor)
+    assert isinstance(predictor, PlanScorer)
     size = max(1, _NODES // len(tree))
     pieces = []
     for rows in torch.split(torch.from_numpy(index), size):
@@ -99,9 +98,9 @@ def tree_losses(
 
 
 def grows_trees(targets: LossTargets) -> bool:
-    """Whether losses can be computed along a tree of plans: realized ones of one plain network."""
+    """Whether losses can be computed along a tree of plans: realized ones of one `PlanScorer`."""
     return (
         len(targets.predictors) == 1
-        and isinstance(targets.predictors[0], MLPPredictor)
+        and isinstance(targets.predictors[0], PlanScorer)
         and not targets.expected
     )

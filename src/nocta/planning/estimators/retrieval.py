@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import OrderedDict
 from collections.abc import Callable
 from typing import Any, Literal, NamedTuple
@@ -14,13 +15,13 @@ from torch import Tensor
 from nocta.core.cohort import Cohort, even_rows
 from nocta.core.errors import ConfigError
 from nocta.core.policy import Observation
+from nocta.core.predictor import Network
 from nocta.planning.estimators.bank import Index, nearest_points
 from nocta.planning.estimators.embedding import Embedding
 from nocta.planning.limits import DEFAULT_LIMITS, Limits
 from nocta.predictors.encoding import EncodedCohort, InputEncoder
 from nocta.predictors.gru import combine, state_half
 from nocta.predictors.mlp import MLPNet
-from nocta.predictors.neural import NeuralPredictor
 from nocta.predictors.recurrent import RecurrentNet
 
 Metric = Literal["embedding", "predictor", "values"]
@@ -49,7 +50,7 @@ class NeighborBank:
             between the observed values themselves.
         encoder: Encodes inputs for the metric.
         embedding: The learned embedding, for that metric.
-        predictor: The predictor, for that metric.
+        predictor: The predictor's network, for that metric.
         size: Maximum number of subjects, drawn evenly from `train`.
         n_neighbors: Number of subjects that vote (`K`).
         radius: If given, only subjects within this distance vote (the nearest one always does).
@@ -66,7 +67,7 @@ class NeighborBank:
         *,
         encoder: InputEncoder,
         embedding: Embedding | None = None,
-        predictor: NeuralPredictor | None = None,
+        predictor: Network | None = None,
         size: int | None = None,
         n_neighbors: int = 5,
         radius: float | None = None,
@@ -89,7 +90,7 @@ class NeighborBank:
         self.encoder, self.embedding, self.predictor = encoder, embedding, predictor
         self.rows = even_rows(len(train), len(train) if size is None else size)
         self.stands_for, self.index, self.limits = stands_for, index, limits
-        self.data = EncodedCohort(encoder, train.subset(self.rows), held=True)
+        self.data = EncodedCohort(encoder, train.subset(self.rows), most_held=math.inf)
         self._cache: OrderedDict[bytes, Tensor] = OrderedDict()
         self._cached_bytes = 0
 

@@ -18,7 +18,7 @@ from nocta.core.policy import Observation
 from nocta.planning.estimators.targets import LossTargets
 from nocta.planning.limits import DEFAULT_LIMITS, Limits
 from nocta.planning.objective import PlanningLoss
-from nocta.predictors.walking import AdditiveNet, next_shares
+from nocta.predictors.walking import additive_net, next_shares
 
 
 class AskedFor(NamedTuple):
@@ -174,9 +174,9 @@ class SlotShares:
     def _shares(self, masks: NDArray[np.bool_]) -> Tensor:
         parts, free = [], []
         for fold, rows in enumerate(self.members):
-            predictor, data = self.targets.predictors[fold], self.targets.data[fold]
-            net, p = predictor.net_, len(masks)
-            assert isinstance(net, AdditiveNet)
+            predictor, data = self.targets.networks[fold], self.targets.data[fold]
+            net, p = additive_net(self.targets.predictors[fold]), len(masks)
+            assert net is not None
             state = torch.zeros(p, len(rows), net.state_width)
             if self.time:
                 shown = torch.from_numpy(masks).float()[..., data.owner][:, None]
@@ -195,4 +195,4 @@ class SlotShares:
 
 def can_be_counted(targets: LossTargets) -> bool:
     """Whether losses can be looked up: every predictor adds up its features."""
-    return all(isinstance(p.net_, AdditiveNet) for p in targets.predictors)
+    return all(additive_net(p) is not None for p in targets.predictors)

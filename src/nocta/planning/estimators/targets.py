@@ -15,6 +15,8 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from nocta.core.cohort import Cohort
+from nocta.core.history import History
+from nocta.core.predictor import Network, Predictor
 from nocta.planning.objective import (
     PlanningLoss,
     losses_at_times,
@@ -22,11 +24,18 @@ from nocta.planning.objective import (
     soft_label_losses,
 )
 from nocta.predictors.encoding import EncodedCohort
-from nocta.predictors.neural import NeuralPredictor
+
+#: Histories that a predictor without a network is asked for at once; bounds memory.
+_AT_ONCE = 8192
+#: Smallest probability whose logarithm is taken.
+_LEAST = 1e-7
 
 
 class LossTargets:
     """Losses of a cohort's subjects under requests, from predictors fitted elsewhere.
+
+    Predictors with a network are asked through it, on inputs that are encoded once. Any other is
+    asked for `predict_proba` of the histories that the requests give, which is slower.
 
     Args:
         cohort: The subjects to score.
@@ -43,7 +52,7 @@ class LossTargets:
     def __init__(
         self,
         cohort: Cohort,
-        predictors: Sequence[NeuralPredictor],
+        predictors: Sequence[Predictor],
         fold: NDArray[np.int64] | None = None,
         kinds: Sequence[PlanningLoss] = ("cross-entropy", "error"),
         expected: bool = False,
@@ -53,7 +62,14 @@ class LossTargets:
         self.fold = np.zeros(len(cohort), dtype=np.int64) if fold is None else fold
         self.kinds = tuple(kinds)
         self.expected = expected
-        self.data = [EncodedCohort(p.encoder_, cohort) for p in self.predictors]
+        self.cohort = cohort
+        networks = [p.network for p in self.predictors]
+        #: One per predictor, or none at all.
+        self.networks: list[Network] = [n for n in networks if n is not None]
+        if len(self.networks) < len(networks):
+            self.networks = []
+        self.data = [EncodedCohort(n.encoder_, cohort) for n in self.networks]
+        self.labels = torch.from_numpy(cohort.labels)
         self.labelled = torch.from_numpy(cohort.labelled)
         self.hindsight = hindsight
         self.soft_labels: Tensor | None = None
@@ -74,7 +90,7 @@ class LossTargets:
     def __call__(self, index: NDArray[np.int64], requested: NDArray[np.bool_]) -> Tensor:
         """Losses of the subjects at `index` at every time, `(b, L, n_kinds)`; 0 if unlabelled."""
         log_proba, rows = self._log_proba(index, requested), torch.as_tensor(index)
-        labels = self.data[0].labels[rows]
+        labels = self.labels[rows]
         soft = None if self.soft_labels is None else self.soft_labels[rows]
         return torch.stack([self.judge(log_proba, labels, soft, k) for k in self.kinds], dim=-1)
 
@@ -101,14 +117,20 @@ class LossTargets:
         out = torch.zeros(len(index), requested.shape[1], n_classes)
         for which, predictor in enumerate(self.predictors):
             rows = np.flatnonzero(self.fold[index] == which)
-            if rows.size:
+            if rows.size and self.networks:
                 inputs = self.data[which].inputs(torch.as_tensor(index[rows]), requested[rows])
-                out[torch.as_tensor(rows)] = predictor.log_proba(inputs)
+                out[torch.as_tensor(rows)] = self.networks[which].log_proba(inputs)
+                continue
+            for i in range(0, rows.size, _AT_ONCE):
+                some = rows[i : i + _AT_ONCE]
+                history = History.of(self.cohort.subset(index[some]), requested[some])
+                found = torch.from_numpy(np.asarray(predictor.predict_proba(history), np.float32))
+                out[torch.as_tensor(some)] = found.clamp(min=_LEAST).log()
         return out
 
     def _soft_labels(self, cohort: Cohort) -> Tensor:
         """Labels mixed with the prediction from everything, `(n, L, C)`."""
         everything = np.broadcast_to(cohort.catalog.open_slots, cohort.recorded.shape).copy()
         informed = self._log_proba(np.arange(len(cohort)), everything).exp()
-        truth = F.one_hot(self.data[0].labels.clamp(min=0), informed.shape[-1])
+        truth = F.one_hot(self.labels.clamp(min=0), informed.shape[-1])
         return (1 - self.hindsight) * truth + self.hindsight * informed
