@@ -7,7 +7,8 @@ acquired, executes its decision, and asks again until the policy stops or the la
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -77,16 +78,9 @@ class Observation:
 
     def subset(self, index: NDArray[np.int64] | NDArray[np.bool_]) -> Observation:
         """The observation of some of the subjects."""
-        return Observation(
-            history=self.history.subset(index),
-            time=self.time[index],
-            remaining=self.remaining[index],
-            catalog=self.catalog,
-            rows=self.rows[index],
-            available=None if self.available is None else self.available[index],
-            visiting=None if self.visiting is None else self.visiting[index],
-            pending=None if self.pending is None else self.pending[index],
-        )
+        fields = vars(self).items()
+        arrays: dict[str, Any] = {k: v[index] for k, v in fields if isinstance(v, np.ndarray)}
+        return replace(self, history=self.history.subset(index), **arrays)
 
 
 @dataclass(frozen=True)

@@ -76,25 +76,14 @@ class Rollout:
     @classmethod
     def concatenate(cls, pieces: Sequence[Rollout]) -> Rollout:
         """Join roll-outs of several sets of subjects, in this order."""
-        history = History(
-            *(
-                np.concatenate([getattr(piece.history, name) for piece in pieces])
-                for name in ("values", "acquired", "unavailable", "context")
-            )
-        )
-        arrays: dict[str, Any] = {
-            name: np.concatenate([getattr(piece, name) for piece in pieces])
-            for name in (
-                "probabilities",
-                "labels",
-                "cost_per_visit",
-                "stop_time",
-                "n_decisions",
-                "subjects",
-                *(() if pieces[0].groups is None else ("groups",)),
-            )
-        }
-        return replace(pieces[0], history=history, seconds=sum(p.seconds for p in pieces), **arrays)
+
+        def joined(parts: Sequence[Any]) -> dict[str, Any]:
+            names = [k for k, value in vars(parts[0]).items() if isinstance(value, np.ndarray)]
+            return {k: np.concatenate([getattr(part, k) for part in parts]) for k in names}
+
+        history = History(**joined([piece.history for piece in pieces]))
+        seconds = sum(piece.seconds for piece in pieces)
+        return replace(pieces[0], history=history, seconds=seconds, **joined(pieces))
 
     def summary(self) -> dict[str, Any]:
         """Cost, accuracy, AP, ROC AUC, cross-entropy and more, overall and per time point."""
