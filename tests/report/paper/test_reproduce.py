@@ -200,7 +200,7 @@ def test_the_list_names_everything() -> None:
         (["figure-3"], "Figure 3 is 'figure-performance'"),
         (["theory", "--data", "pbc-stage"], "makes its own tasks"),
         (["table-kappa", "--path", "x", "--data", "adni", "--data", "oai-klg"], "one data set"),
-        (["table-kappa", "--from", "nowhere"], "no results file"),
+        (["table-kappa", "--from", "nowhere"], "results.csv' not found"),
         (["table-kappa", "--preset", "default"], "has no option 'n_top_plans'"),
     ],
 )

@@ -44,5 +44,5 @@ def test_panels_share_one_legend() -> None:
     names = [text.get_text() for text in figure.legends[0].get_texts()]
     assert names == ["static subset", "RAS (as published)", "hollow: as published"]
     assert figure.axes[0].get_title(loc="left") == "here"
-    with pytest.raises(DataError, match="no data set"):
+    with pytest.raises(DataError, match="No data set to draw"):
         frontier_panels([])
