@@ -1,9 +1,9 @@
 """Comparisons: one job is one method at one seed; a sweep runs many, a summary reads them.
 
-`compare` does all of it. The parts, in the order in which data flows: `setup` (what is held
-fixed), `tuning` (options tried on validation), `job` (fit, roll out, judge), `audits` (of every
-operating point), `store` (files of finished jobs), `sweep` (which jobs are left, on how many
-processes), `results` (results.csv), `summary` (areas, paired differences, share of the optimum).
+`compare` does all of it. The parts, in the order in which data flows: `setup` (what is held fixed),
+`tuning` (options tried on validation), `job` (fit, roll out, judge) and its `record`, `audits`,
+`tasks` (what a worker does), `scheduler` (processes or a Dask `cluster`), `sweep` (which tasks are
+left), `store` (files of finished jobs, a `checkpoint`), `results` (results.csv), `summary`.
 """
 
 from nocta.runs.compare import Comparison, compare, make_jobs

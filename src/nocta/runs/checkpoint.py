@@ -56,14 +56,10 @@ class Checkpoint:
         self.defaults = defaults or {}
 
     def open(self, *, discard: bool = False, remedy: str = "") -> None:
-        """Continue with the pieces that are there if they belong to this request.
-
-        Args:
-            discard: Remove pieces of another request; otherwise they are refused.
-            remedy: What the user can do about pieces of another request.
+        """Continue with the pieces that are there; discard or refuse those of another request.
 
         Raises:
-            ConfigError: The pieces belong to another request.
+            ConfigError: The pieces belong to another request. `remedy` says what the user can do.
         """
         found = read_json(self.file)
         if found is None:

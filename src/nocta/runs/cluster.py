@@ -53,10 +53,7 @@ class DaskWorkers:
 
 @contextmanager
 def connect(address: str) -> Iterator[DaskWorkers]:
-    """Use the cluster at this address.
-
-    Args:
-        address: Of its scheduler, for example `tcp://10.0.0.1:8786`.
+    """Use the cluster whose scheduler has this address, for example `tcp://10.0.0.1:8786`.
 
     Raises:
         ConfigError: No scheduler answers, it has no workers, or they have other versions.
@@ -127,10 +124,7 @@ def _refuse(wrong: Sequence[str]) -> None:
 def one_at_a_time(versions: dict[str, str], function: Callable[..., R], *args: Any) -> R:
     """On a worker: call a function while nothing else of ours runs in this process.
 
-    Args:
-        versions: Expected here; this worker may have joined after the check of the others.
-        function: What to call.
-        args: Its arguments.
+    Versions are checked again, because the worker may have joined after the others were checked.
     """
     _refuse(_differences(f"'{platform.node()}'", all_versions(), versions))
     with _ALONE:

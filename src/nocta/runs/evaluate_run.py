@@ -114,15 +114,7 @@ class Evaluation:
         out: Path,
         limits: Limits = DEFAULT_LIMITS,
     ) -> Self:
-        """Begin an evaluation, or continue the same one.
-
-        Args:
-            model: Fitted.
-            folder: Of the model.
-            judged: The subjects.
-            availability: What is known of missing values beforehand.
-            out: The results.csv; what is finished is kept in a folder beside it.
-            limits: How many subjects are rolled out together.
+        """Begin an evaluation, or continue the same one; `out` is the results.csv.
 
         Raises:
             ConfigError: Another evaluation with these results was stopped.

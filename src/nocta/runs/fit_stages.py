@@ -22,12 +22,7 @@ T = TypeVar("T")
 
 
 class Stages:
-    """Finished stages of a fit: each is a folder, and an entry of the log in a file beside it.
-
-    Args:
-        finished: Open.
-        say: Receives one sentence per finished stage.
-    """
+    """Finished stages of a fit: each is a folder, and an entry of the log in a file beside it."""
 
     def __init__(self, finished: Checkpoint, say: Callable[[str], None]) -> None:
         self.finished, self.say = finished, say

@@ -181,15 +181,7 @@ def use_one_thread() -> None:
 
 
 def check_workers_know(dataset: str | None, methods: Iterable[str]) -> None:
-    """Refuse names that exist in this process only, before other processes are started.
-
-    Args:
-        dataset: Name of the data set; `None` for a table.
-        methods: Names of the methods.
-
-    Raises:
-        ConfigError: A name was registered at run time.
-    """
+    """Raise `ConfigError` if a name exists in this process only; a table is no data set."""
     from nocta import datasets
     from nocta.methods import registry
 

@@ -102,7 +102,9 @@ def score_cohort(
     schema = persistence.read_manifest(request.model)["schema"]
     parts = CohortParts.open(cohort, schema)
     total = int(parts.n_subjects.sum())
-    jobs = [ScorePart.of(request, part) for part in parts.parts]
+    # Absolute paths do not depend on where a process was started.
+    listed = [replace(part, path=part.path.resolve()) for part in parts.parts]
+    jobs = [ScorePart(request, part) for part in listed]
     sizes = dict(zip(jobs, parts.n_subjects.tolist(), strict=True))
     single = out.suffix.lower() in SUFFIXES
     if single and _is_finished(out, request, jobs, force):
@@ -133,20 +135,10 @@ def score_cohort(
 
 @dataclass(frozen=True)
 class ScorePart:
-    """One part to score: a task for any process on any machine that reaches its files.
-
-    Args:
-        request: Model and settings.
-        part: The subjects.
-    """
+    """One part to score: a task for any process on any machine that reaches its files."""
 
     request: ScoreRequest
     part: Part
-
-    @classmethod
-    def of(cls, request: ScoreRequest, part: Part) -> ScorePart:
-        """With an absolute path, which does not depend on where a process was started."""
-        return cls(request, replace(part, path=part.path.resolve()))
 
     @property
     def file(self) -> str:
@@ -164,11 +156,7 @@ class ScorePart:
         return found is not None and found == self.made_from()
 
     def __call__(self, expected: dict[str, Any]) -> bytes:
-        """Score it here; returns the contents of a Parquet file.
-
-        Args:
-            expected: What it is made from where the part was listed; here it has to be the same.
-        """
+        """The contents of a Parquet file; refused if the input is not the one that was listed."""
         use_one_thread()
         from pyarrow import parquet
 

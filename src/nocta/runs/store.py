@@ -29,11 +29,7 @@ _SECONDS = "fit_seconds.json"
 
 
 class JobStore:
-    """Reads and writes the folder of a comparison.
-
-    Args:
-        directory: The folder; made when needed.
-    """
+    """Reads and writes the folder of a comparison, which is made when needed."""
 
     def __init__(self, directory: Path) -> None:
         self.directory = Path(directory)
@@ -41,15 +37,10 @@ class JobStore:
         self._pieces = Checkpoint(self.directory, file=SETUP, own=False)
 
     def open(self, setup: Setup, data_hash: str, jobs: Sequence[Job] = ()) -> None:
-        """Begin a comparison in the folder, or continue one with the same setup.
-
-        Args:
-            setup: What all jobs have in common.
-            data_hash: Of the data.
-            jobs: Those that will be there afterwards, whether they are there now or not.
+        """Begin a comparison in the folder, or continue one with the same setup and data.
 
         Raises:
-            ConfigError: The folder holds something else.
+            ConfigError: The folder holds something else, or results that `jobs` do not replace.
         """
         there = recognize(self.directory)
         if there is Folder.FILE:
@@ -155,12 +146,8 @@ class JobStore:
     def records(self, order: Sequence[str] = (), *, skip_damaged: bool = False) -> list[JobRecord]:
         """Every finished job, methods in this order (others after them), then by seed.
 
-        Args:
-            order: Labels of methods.
-            skip_damaged: Leave out damaged files.
-
         Raises:
-            ConfigError: The file of a job is damaged.
+            ConfigError: The file of a job is damaged, and damaged files are not to be skipped.
         """
         found = []
         for piece in self._pieces.names("jobs/*.json"):

@@ -78,12 +78,8 @@ def run_task(
 ) -> Outcome:
     """Do one task in this process and return what comes of it, also if it fails.
 
-    Args:
-        setup: What the jobs have in common.
-        task: What to do.
-        shared: The predictor of the seed, if it was fitted before.
-        tuning: The finished trials of a job.
-        check: Of the data, on another machine.
+    The predictor `shared` is fitted here if it is needed and not given. `tuning` holds the
+    finished trials of a job.
 
     Raises:
         ConfigError: This machine reads other data.

@@ -72,11 +72,7 @@ class Tuning:
         self.trials: list[dict[str, Any]] = []
 
     def open(self, journal: Path | None = None) -> None:
-        """Begin, or continue with the trials in a journal.
-
-        Args:
-            journal: Optuna's file; without one trials are kept in memory.
-        """
+        """Continue with the trials in Optuna's journal; without one, keep trials in memory."""
         optuna = load_optuna()
         try:
             self._study = self._read(optuna, journal)
@@ -127,13 +123,7 @@ class Tuning:
         return None
 
     def tell(self, score: float | None, seconds: float, error: str = "") -> None:
-        """Keep what came of the options that were asked for last.
-
-        Args:
-            score: On validation, higher is better; `None` if the trial failed.
-            seconds: Wall time.
-            error: Why it failed.
-        """
+        """Keep the score of the options that were asked for last; `None` if the trial failed."""
         optuna = load_optuna()
         score = score if score is not None and np.isfinite(score) else None
         asked = dict(self._asked)
@@ -173,14 +163,9 @@ class Tuning:
 
 
 def tune(tuning: Tuning, score: Callable[[dict[str, Any]], float]) -> Tuning:
-    """Try options until there are enough, in this process.
+    """Try options until there are enough, in this process; higher scores are better.
 
-    Args:
-        tuning: Open.
-        score: Fits with some options and judges on validation; higher is better.
-
-    Raises:
-        Exception: Whatever `score` raises for the defaults. Other options may fail.
+    The defaults have to work. Other options may raise errors.
     """
     while (options := tuning.ask()) is not None:
         started = clock.perf_counter()
@@ -202,13 +187,7 @@ def one_line(error: BaseException) -> str:
 
 @dataclass
 class _Space:
-    """A trial that is asked only for options that are not fixed.
-
-    Args:
-        fixed: Options that the user chose.
-        defaults: What is suggested without a trial.
-        trial: Of Optuna.
-    """
+    """A trial that is asked only for options that are not fixed; without one, the defaults."""
 
     fixed: Mapping[str, Any]
     defaults: Mapping[str, Any] = field(default_factory=dict)
