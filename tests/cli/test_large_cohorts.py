@@ -103,4 +103,4 @@ def test_mistakes_are_told_with_status_2(
     assert "does not exist; name a Parquet file, or a folder of them" in shown
     csv = tmp_path / "table.csv"
     csv.write_text("patient\n")
-    assert "is no Parquet file" in invoke("score", fitted_model, csv, "--out", tmp_path / "s")[1]
+    assert "is not a Parquet file" in invoke("score", fitted_model, csv, "--out", tmp_path / "s")[1]
