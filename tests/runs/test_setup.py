@@ -113,7 +113,7 @@ def test_data_without_parts_of_their_own_are_refused() -> None:
         ("n_points", 0, "at least one operating point"),
         ("cost_weights", (-1.0,), "at least 0"),
         ("budgets", (float("nan"),), "at least 0"),
-        ("predictor", "magic", "use 'learned' or 'bayes'"),
+        ("predictor", "magic", "Known: learned, bayes"),
     ],
 )
 def test_impossible_values_are_refused(field: str, value: object, message: str) -> None:

@@ -91,11 +91,11 @@ def test_the_predictor_is_that_of_the_preset_and_never_sees_test_subjects(
     given: list[Any] = []
     monkeypatch.setattr(
         "nocta.predictors.fitting.fit_predictor",
-        lambda *args, kind, quick: given.extend((*args, quick)),
+        lambda *args, kind, quick: given.extend((*args, kind, quick)),
     )
     predictors.fit_predictor(replace(learned, preset="paper", quick=True), 3)
-    train, val, preset, seed, quick = given
-    assert (preset, seed, quick) == ("paper", 3, True)
+    train, val, preset, seed, kind, quick = given
+    assert (preset, seed, kind, quick) == ("paper", 3, "learned", True)
     expected = learned.source.split(learned.source.load(3), 3)
     assert train.subjects.tolist() == expected[0].subjects.tolist()
     assert val.subjects.tolist() == expected[1].subjects.tolist()

@@ -9,13 +9,13 @@ saved folder.
 from __future__ import annotations
 
 from importlib import import_module
-from typing import Any, cast
+from typing import Any
 
 from numpy.typing import NDArray
 
 from nocta.core.errors import ConfigError, ModelError, did_you_mean
 from nocta.core.plugins import load_plugin, plugins
-from nocta.core.predictor import Fittable, Predictor, Savable, State
+from nocta.core.predictor import Predictor, Savable, State
 
 _GROUP: Any = "nocta.predictors"
 #: What a comparison may name without any plug-in: the preset's rule, or the exact filter.
@@ -58,13 +58,13 @@ def predictor_class(name: str) -> type[Predictor]:
     if name in BUILT_IN:
         raise ConfigError(f"'{name}' is a built-in rule, not a class; see `fit_predictor`.")
     found: Any = load_plugin(_GROUP, name, Predictor)
-    if not isinstance(found, type) or not issubclass(found, Fittable):
+    if not isinstance(found, type) or not hasattr(found, "fit"):
         raise ConfigError(
             f"Predictor '{name}' ({plugins(_GROUP)[name].value}) is not a class with "
             f"`fit(train, val, *, seed, progress=False)`, which a predictor needs that is used by "
             f"name."
         )
-    return cast("type[Predictor]", found)
+    return found
 
 
 def new_predictor(name: str) -> Predictor:

@@ -11,6 +11,7 @@ import json
 import time as clock
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +29,7 @@ from nocta.model.folders import PARTIAL, REPLACEABLE_BY_MODEL, Folder, recognize
 from nocta.model.nocta import NOCTA, check_parts
 from nocta.model.presets.base import EstimatorName
 from nocta.model.presets.options import options_class
-from nocta.predictors.cross_fitted import CrossFittedPredictor, as_cross_fitted
+from nocta.predictors.cross_fitted import as_cross_fitted
 from nocta.predictors.fitting import Preset, fit_predictor
 from nocta.predictors.registry import check_predictor_name, check_savable
 from nocta.runs.absent_classes import class_warnings
@@ -129,10 +130,10 @@ def fit_to_folder(
     cohort, train, val, test = request.parts()
     check_parts(train, val)
     options = read_options(options_class(request.preset), request.options or {})
-    given_predictor = unfitted_predictor(request.predictor, request.source)
-    if given_predictor is not None:
-        method_class(request.method)(preset=request.preset).check_predictor(given_predictor)  # type: ignore[call-arg]
-        check_savable(given_predictor)
+    given = unfitted_predictor(request.predictor, request.source)
+    if given is not None:
+        method_class(request.method)(preset=request.preset).check_predictor(given)  # type: ignore[call-arg]
+        check_savable(given)
     asked = plain({**asdict(request), "data_hash": hash_data(cohort)})
     finished = _open(out, asked, resume=resume, force=force)
     if finished is None:
@@ -153,27 +154,15 @@ def fit_to_folder(
         for warning in class_warnings([(request.seed, (train, val, test))]):
             say(f"Warning: {warning}")
 
-    def new_predictor() -> CrossFittedPredictor:
-        if request.predictor == "bayes" and given_predictor is not None:
-            return as_cross_fitted(given_predictor, train, val)
-        return fit_predictor(
-            train,
-            val,
-            request.preset,
-            request.seed,
-            progress,
-            kind=request.predictor,
-            quick=request.quick,
-            class_weight=options.class_weight,
-        )
-
-    predictor = stages.predictor(new_predictor)
-
-    def new_model() -> NOCTA:
-        model = NOCTA(request.estimator, request.preset, request.seed, request.options)
-        return model.fit(train, val, predictor=predictor, progress=progress)
-
-    model = stages.model(new_model)
+    fit = partial(fit_predictor, train, val, request.preset, request.seed, progress)
+    how = partial(
+        fit, kind=request.predictor, quick=request.quick, class_weight=options.class_weight
+    )
+    if given is not None and request.predictor == "bayes":
+        how = partial(as_cross_fitted, given, train, val)
+    predictor = stages.predictor(how)
+    new = NOCTA(request.estimator, request.preset, request.seed, request.options)
+    model = stages.model(lambda: new.fit(train, val, predictor=predictor, progress=progress))
     started = clock.perf_counter()
     points = operating_points(model, val, request.n_points, quick=request.quick)
     stages.note("operating points", clock.perf_counter() - started, f"{len(points)} found")
