@@ -3,21 +3,21 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
-# The small networks here run fastest on one thread; the tests use both cores by two processes.
+# Small networks run fastest on one thread; the tests use two processes instead.
 export OMP_NUM_THREADS ?= 1
 
-# The results of record; `make -k results` goes on past a part that fails.
+# The results of record; `make -k results` continues after a part that fails.
 ABLATIONS := table-embedding table-candidates table-neighbors table-kappa table-beta table-gamma
 RESULTS := results-synthetic results-synthetic-paper results-pbc-event results-pbc-stage \
 	results-physionet2012 results-full-history results-few-subjects results-ras-fidelity results-variants results-ablations results-paper
 
-.PHONY: install demo test test-slow bench bench-quick bench-large lint types format clean results forget-results $(RESULTS)
+.PHONY: install demo test test-quick test-slow bench bench-quick bench-large lint types format clean results forget-results $(RESULTS)
 
 install: $(STAMP)
 
-# torch first and by exact version: a range would pull a build for graphics cards.
+# torch first, with an exact version: a range would install a build for graphics cards.
 $(STAMP): pyproject.toml constraints.txt
-	@echo "Setting up $(VENV): about 2 GB from the package index, some minutes."
+	@echo "Setting up $(VENV): downloads about 2 GB, takes some minutes."
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check "torch==$$(sed -n 's/^torch==//p' constraints.txt)"
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[data,cde,tune,dask,faiss,dev]'
@@ -35,13 +35,17 @@ types: install
 	$(BIN)/mypy
 
 test: lint types
-	$(BIN)/pytest -q -n 2
+	$(BIN)/pytest -q -n 2 --durations=15
+
+# Under a minute: no lint, no types, and none of the tests that tests/conftest.py calls medium.
+test-quick: install
+	$(BIN)/pytest -q -n 2 -m "not slow and not medium" tests src/nocta/core src/nocta/tables
 
 test-slow: install
 	$(BIN)/pytest -q -n 2 -m slow
 
-# Each part continues where it stopped, and makes its tables and reports from the jobs that are there;
-# results/README.md says what it is. `make forget-results results` measures everything anew.
+# Each part continues where it stopped and makes its tables and reports from the finished jobs;
+# results/README.md describes the parts. `make forget-results results` runs everything again.
 results: $(RESULTS)
 
 forget-results:
@@ -71,14 +75,14 @@ results-pbc-stage: install
 	$(BIN)/nocta compare pbc-stage --methods static -o static.choose_on=training --seeds 10 --out results/pbc-stage-static
 	for other in more static; do $(BIN)/python benchmarks/across.py results/pbc-stage results/pbc-stage-$$other || exit 1; done
 
-# Its files have to be there: docs/how-to/public-data.md.
+# Needs files that you download: docs/how-to/public-data.md.
 results-physionet2012: install
 	$(BIN)/nocta compare physionet2012 --methods nocta-amortized,$(REFERENCES),dime,asac,ras,as --seeds 5 --out results/physionet2012
 
 results-ras-fidelity: install
 	$(BIN)/python benchmarks/ras_fidelity.py --seeds 1 --methods ras
 
-# The predictors that the comparisons above kept, where they are there.
+# Uses the predictors that the comparisons above kept, if they exist.
 results-full-history: install
 	for name in pbc-event pbc-stage; do \
 	  $(BIN)/python benchmarks/full_history.py $$name --seeds 10 --kept results/$$name || exit 1; done
@@ -90,11 +94,11 @@ results-few-subjects: install
 results-variants: install
 	$(BIN)/python benchmarks/variants.py --subjects 5000 --out results/variants
 
-# The tables that share jobs have one folder; |O| = 10,000 takes longest.
+# Tables that share jobs have one folder; |O| = 10,000 takes longest.
 results-ablations: install
 	for name in $(ABLATIONS); do $(BIN)/nocta reproduce $$name --seeds 3 --out results/ablations || exit 1; done
 
-# What is read from the folders above, or takes minutes.
+# Read from the folders above, or done within minutes.
 results-paper: install
 	$(BIN)/nocta reproduce table-synthetic --from results/synthetic --out results/paper
 	$(BIN)/nocta reproduce figure-performance --from results/synthetic --out results/paper
@@ -102,15 +106,15 @@ results-paper: install
 	$(BIN)/nocta reproduce theory --out results/paper
 	$(BIN)/nocta reproduce table-complexity --out results/paper
 
-# Speed and scale: a table of ratios, results/bench/ and docs/explanation/scaling.md. What has been
-# measured is kept; `$(BIN)/python benchmarks/bench.py --again` measures anew.
+# Speed and scale: a table of ratios, results/bench/ and docs/explanation/scaling.md. Measurements
+# are kept; `$(BIN)/python benchmarks/bench.py --again` repeats them.
 bench: install
 	$(BIN)/python benchmarks/bench.py
 
 bench-quick: install
 	$(BIN)/python benchmarks/bench.py --quick
 
-# Cohorts of up to a million subjects: hours. Rows that are in results/bench/large.csv are kept.
+# Cohorts of up to a million subjects take hours. Rows in results/bench/large.csv are kept.
 bench-large: install
 	$(BIN)/python benchmarks/large.py
 	$(BIN)/python benchmarks/bench.py --table
@@ -118,6 +122,7 @@ bench-large: install
 format: install
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
+	$(BIN)/python docs/draw_imports.py
 
 clean:
 	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache build dist

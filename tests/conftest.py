@@ -2,12 +2,57 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from nocta.model.nocta import NOCTA
 from nocta.predictors.cross_fitted import CrossFittedPredictor
 from nocta.testing import tiny_cohort
 from small_models import ESTIMATORS, QUICK, Parts
+
+#: Folders, files and tests that take over a second; `make test-quick` leaves them out.
+MEDIUM = (
+    "benchmarks/",
+    "cli/test_app.py::test_being_told_to_end",
+    "cli/test_compare_command.py",
+    "cli/test_data_options.py",
+    "cli/test_demo.py",
+    "cli/test_evaluate.py",
+    "cli/test_fit.py",
+    "cli/test_large_cohorts.py",
+    "cli/test_plan.py",
+    "datasets/test_oai.py",
+    "datasets/test_physionet2012.py",
+    "evaluation/test_rollout_pieces.py",
+    "exact/test_exact_noct.py",
+    "exact/test_optimum.py",
+    "exact/test_theory.py",
+    "methods/",
+    "model/",
+    "planning/estimators/",
+    "predictors/test_cde.py",
+    "predictors/test_fitting.py",
+    "predictors/test_mlp.py",
+    "predictors/test_recurrent.py",
+    "report/",
+    "runs/",
+    "test_extending.py",
+)
+
+
+#: Fixtures that train for some seconds.
+TRAINED = {"tiny_models", "tiny_predictor", "fitted_model"}
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark the tests that `make test-quick` leaves out."""
+    here = Path(__file__).parent
+    for item in items:
+        if item.path.is_relative_to(here):
+            place = f"{item.path.relative_to(here).as_posix()}::{item.name}"
+            if place.startswith(MEDIUM) or TRAINED & set(getattr(item, "fixturenames", ())):
+                item.add_marker(pytest.mark.medium)
 
 
 @pytest.fixture(scope="session")

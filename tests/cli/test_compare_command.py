@@ -64,7 +64,7 @@ def test_a_comparison_from_end_to_end(tmp_path: Path) -> None:
         (["--methods", "static", "--budgets=-1"], "use numbers of at least 0"),
         (["--methods", "static", "--split-column", "set"], "has no split of its own"),
         (["--methods", "static", "--fractions", ".5,.5,.5"], "three numbers above 0 that sum to 1"),
-        (["--methods", "static", "--schema", "s.toml"], "--schema belongs to a table file"),
+        (["--methods", "static", "--schema", "s.toml"], "--schema is for table files"),
         (["--methods", "static", "--seeds", "0"], "--seeds"),
         (
             ["--methods", "nocta-amortized", "-o", "nocta-amortized.hiden=32"],
@@ -76,7 +76,7 @@ def test_a_comparison_from_end_to_end(tmp_path: Path) -> None:
         ),
         (
             ["--methods", "nocta-amortized", "-o", "nocta-amortised.hidden=3"],
-            "which is not compared. Did you mean 'nocta-amortized'?",
+            "which is not in --methods. Did you mean 'nocta-amortized'?",
         ),
         (["--methods", "static", "-o", "hidden=3"], "write METHOD.OPTION=VALUE"),
         (["--methods", "static", "-o", "static.hidden"], "write it as NAME=VALUE"),
@@ -93,7 +93,7 @@ def test_wrong_input_exits_with_status_two(args: list[str], message: str, tmp_pa
 def test_data_that_do_not_exist_exit_with_status_two(tmp_path: Path) -> None:
     for data, message in (
         ("synthetik", "Did you mean 'synthetic'"),
-        ("no.csv", "no file 'no.csv'"),
+        ("no.csv", "'no.csv' does not exist"),
     ):
         status, shown = invoke("compare", data, "--methods", "static", "--out", tmp_path / "d")
         assert status == 2
@@ -129,7 +129,10 @@ def test_the_optimum_is_written_and_drawn(tmp_path: Path, monkeypatch: pytest.Mo
     [
         (["pbc-stage", "--out", "f.csv"], "The optimum of 'pbc-stage' is not known"),
         (["synthetic", "--out", "."], "is a folder"),
-        (["synthetic", "--out", "f.csv", "--figure", "f.txt"], "no ending of a picture"),
+        (
+            ["synthetic", "--out", "f.csv", "--figure", "f.txt"],
+            "has an unknown format; use one of .png",
+        ),
     ],
 )
 def test_an_optimum_that_cannot_be_had_exits_at_once(args: list[str], message: str) -> None:

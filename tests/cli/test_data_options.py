@@ -115,7 +115,7 @@ COMMANDS = {
         ("min_labels=a", "min_labels is 'a', which 'adni' cannot use"),
         ("features={'FDG': 'dear'}", "input should be a valid number"),
         ("min_labels", "write it as NAME=VALUE"),
-        ("path=x", "named with --path"),
+        ("path=x", "give the files with --path"),
     ],
 )
 def test_every_command_checks_the_options_before_it_reads_anything(
@@ -161,11 +161,11 @@ def test_a_table_takes_no_options(
     monkeypatch.chdir(tmp_path)
     status, shown = invoke(*command, CLINIC, "--data-option", "min_labels=3")
     assert status == 2
-    assert "--data-option belongs to a built-in data set" in shown
+    assert "--data-option is for built-in data sets" in shown
 
 
 def test_options_for_several_data_sets_at_once_are_refused(tmp_path: Path) -> None:
     args = ["--data", "adni", "--data", "oai-klg", "--data-option", "min_labels=3"]
     status, shown = invoke("reproduce", "table-kappa", *args, "--out", tmp_path / "d")
     assert status == 2
-    assert "belong to one data set" in shown
+    assert "apply to one data set" in shown

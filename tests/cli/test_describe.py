@@ -58,11 +58,11 @@ def test_twelve_mistakes_exit_with_status_two() -> None:
     ("args", "message"),
     [
         (["synthetc"], "Did you mean 'synthetic'?"),
-        (["none.csv"], "There is no file 'none.csv'"),
-        (["synthetic", "--schema", "x.toml"], "--schema belongs to a table file"),
-        ([str(CLINIC), "--path", "x"], "--path belongs to a built-in data set"),
-        ([str(CLINIC), "--schema", "none.toml"], "There is no schema file 'none.toml'"),
-        ([str(CLINIC), "--figure", "card.txt"], "is no figure; end its name in .png"),
+        (["none.csv"], "'none.csv' does not exist"),
+        (["synthetic", "--schema", "x.toml"], "--schema is for table files"),
+        ([str(CLINIC), "--path", "x"], "--path is for built-in data sets"),
+        ([str(CLINIC), "--schema", "none.toml"], "Schema file 'none.toml' does not exist"),
+        ([str(CLINIC), "--figure", "card.txt"], "has an unknown format; use one of .png"),
     ],
 )
 def test_wrong_arguments_are_explained(args: list[str], message: str) -> None:
@@ -119,7 +119,7 @@ def test_what_is_read_is_never_replaced(tmp_path: Path, name: str) -> None:
     args = ["describe", str(tmp_path / "clinic.csv"), "--out", str(tmp_path / name)]
     shown = runner.invoke(app, args)
     assert shown.exit_code == 2
-    assert "is what is read; choose another --out" in shown.stderr
+    assert "is also an input file; choose another path" in shown.stderr
     assert (tmp_path / name).read_bytes() == before
 
 
@@ -129,7 +129,7 @@ def test_a_folder_is_neither_a_table_nor_a_card(tmp_path: Path) -> None:
     assert found.exit_code == 2
     found = CliRunner().invoke(app, ["describe", "pbc-event", "--out", str(tmp_path)])
     assert found.exit_code == 2
-    assert "is a folder; name a file in it" in found.output
+    assert "is a folder; give the path of a file" in found.output
 
 
 def test_a_folder_named_like_nothing_is_told_apart(

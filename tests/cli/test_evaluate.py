@@ -118,7 +118,7 @@ def test_all_subjects_of_its_own_data_come_with_a_warning(
     [
         (["--part", "train"], "use 'test' or 'all'"),
         (["--cost-weights", "x"], "not a list of numbers"),
-        (["--figure", "f.txt"], "end its name in .png"),
+        (["--figure", "f.txt"], "has an unknown format; use one of .png"),
     ],
 )
 def test_impossible_options_are_refused(
@@ -170,7 +170,7 @@ def test_a_stopped_evaluation_keeps_its_points(
         patch.setattr(nocta.NOCTA, "rollout", stop_at_the_second)
         status, shown = invoke(*args, "--quiet")
     assert status == 130
-    assert "the same command goes on" in shown
+    assert "run the same command again to continue" in shown
     assert [r["cost_weight"] for r in rows(out)] == ["0.01"]
     first = rows(out)[0]
     status, shown = invoke(*args, "--quiet")
@@ -189,7 +189,7 @@ def test_a_file_of_somebody_else_is_left_alone(
     notes.write_text(content)
     status, shown = invoke("evaluate", fitted_model, small_clinic, "--out", notes, "--quiet")
     assert status == 2
-    assert "holds no results of nocta; choose another --out" in shown
+    assert "exists and is not a nocta results file; choose another --out" in shown
     assert notes.read_text() == content
 
 

@@ -76,14 +76,14 @@ def test_a_missing_file_is_named(
     monkeypatch.chdir(clinic.parent)
     shown = runner.invoke(app, ["init", *args])
     assert shown.exit_code == 2
-    assert "There is no file 'none.csv'" in shown.stderr
+    assert "File 'none.csv' does not exist" in shown.stderr
 
 
 def test_the_table_itself_is_never_replaced(clinic: Path) -> None:
     before = clinic.read_bytes()
     shown = runner.invoke(app, ["init", str(clinic), "--out", str(clinic), "--force"])
     assert shown.exit_code == 2
-    assert "is what is read; choose another --out" in shown.stderr
+    assert "is also an input file; choose another path" in shown.stderr
     assert clinic.read_bytes() == before
 
 
@@ -93,7 +93,7 @@ def test_the_folder_of_the_schema_is_made(clinic: Path) -> None:
     assert target.is_file()
     below = runner.invoke(app, ["init", str(clinic), "--out", str(clinic / "schema.toml")])
     assert below.exit_code == 2
-    assert "is a file; " in below.stderr
+    assert "is a file. Choose another path" in below.stderr
 
 
 def test_a_folder_is_not_taken_for_a_missing_file(tmp_path: Path) -> None:

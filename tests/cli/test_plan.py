@@ -57,7 +57,7 @@ def test_the_middle_cost_weight_is_the_default(fitted_model: Path) -> None:
     kept = nocta.load(fitted_model).record_["cost_weights"]
     status, shown = invoke("plan", fitted_model, PATIENT)
     assert status == 0
-    assert f"the middle one of the {len(kept)} found on validation" in shown
+    assert f"the middle one of the {len(kept)} saved with the model" in shown
     assert as_json(fitted_model, PATIENT)["cost_weight"] == kept[(len(kept) - 1) // 2]
 
 
@@ -92,7 +92,7 @@ def test_a_budget_limits_the_plan(fitted_model: Path) -> None:
     assert nothing["stop"]
     status, shown = invoke("plan", fitted_model, PATIENT, "--cost-weight", "0", "--budget", "0")
     assert status == 0
-    reason = "nothing is left within the budget of $0.00; the cheapest costs $6.00"
+    reason = "nothing is affordable within the budget of $0.00; the cheapest costs $6.00"
     assert f"acquire nothing more ({reason})" in shown
     assert (nothing["stop_reason"], nothing["cheapest"]) == ("budget", 6.0)
     dear = invoke("plan", fitted_model, PATIENT, "--cost-weight", "1e6", "--budget", "20")[1]
@@ -113,7 +113,7 @@ def test_several_subjects_need_a_name(fitted_model: Path, tmp_path: Path) -> Non
     several.write_text(HEAD + "N7,0,50,M,3,\nN8,0,60,F,1,\n")
     status, shown = invoke("plan", fitted_model, several)
     assert status == 2
-    assert "has 2 subjects; name one with --subject" in shown
+    assert "has 2 subjects; choose one with --subject" in shown
     assert as_json(fitted_model, several, "--subject", "N8")["subject"] == "N8"
     status, shown = invoke("plan", fitted_model, several, "--subject", "n8")
     assert status == 2

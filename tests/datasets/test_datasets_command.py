@@ -75,7 +75,7 @@ def test_missing_files_exit_with_two() -> None:
     ("arguments", "message"),
     [
         (("pbc",), "Did you mean 'pbc-event' or 'pbc-stage'"),
-        (("--load",), "need the NAME"),
+        (("--load",), "need the name of"),
         (("adni", "-o", "min_labels"), "NAME=VALUE"),
         (("adni", "-o", "min_label=3"), "Did you mean 'min_labels'"),
     ],

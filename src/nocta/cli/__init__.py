@@ -12,8 +12,8 @@ __all__ = ["main"]
 def main(argv: Sequence[str] | None = None) -> None:
     """Run `nocta` with these arguments (those of the process by default) and exit.
 
-    Exit status: 0 good, 2 the user's input, 1 anything else. Being told to end is like Ctrl-C: what
-    is finished is kept, and no worker goes on alone.
+    Exit status: 0 success, 2 wrong input, 1 anything else. SIGTERM acts like Ctrl-C: finished work
+    is kept, and all workers stop.
     """
     from nocta.cli.app import app
 

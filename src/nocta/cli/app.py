@@ -1,100 +1,97 @@
-"""The `nocta` command: a table of sub-commands, and what happens to errors.
+"""The `nocta` command: the table of sub-commands, and how errors are shown.
 
-Each sub-command is one function in a file of its own, imported when it is called, so that
-`nocta --help` answers at once. To add a command, write `cli/<name>.py` and add a row below;
-a row whose file does not exist is not listed.
+Each sub-command is the function `NAME` of `cli/NAME.py`. It is imported when it is called, so
+`nocta --help` answers at once. To add a command, write that file and add a row to `COMMANDS`.
 """
 
 from __future__ import annotations
 
 import errno
-from dataclasses import dataclass
 from importlib import import_module
-from importlib.util import find_spec
-from typing import Annotated, Any
+from typing import Annotated, Any, NamedTuple
 
 import typer
 from typer.core import TyperCommand, TyperGroup
 
+from nocta.core.errors import NoctaError
+
 _DEBUG = "nocta.debug"
 
 
-@dataclass(frozen=True)
-class LazyCommand:
-    """Where a sub-command lives and the line it has in `nocta --help`."""
+class Row(NamedTuple):
+    """A line of `nocta --help`, and the example at the end of the command's own help."""
 
-    target: str
     help: str
-
-    @property
-    def module(self) -> str:
-        return self.target.partition(":")[0]
-
-    @property
-    def exists(self) -> bool:
-        return find_spec(self.module) is not None
-
-    def load(self, name: str) -> Any:
-        """Import the function and turn it into a command."""
-        function = getattr(import_module(self.module), self.target.partition(":")[2])
-        single = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
-        single.command(name, no_args_is_help=False)(function)
-        return typer.main.get_command(single)
+    example: str
 
 
-COMMANDS: dict[str, LazyCommand] = {
-    "demo": LazyCommand(
-        "nocta.cli.demo:demo", "Train on the synthetic task and write a report, in about 5 minutes."
+COMMANDS: dict[str, Row] = {
+    "demo": Row(
+        "Train on the synthetic task and write a report, in about 5 minutes.",
+        "nocta demo --out demo",
     ),
-    "datasets": LazyCommand(
-        "nocta.cli.datasets:datasets", "List the built-in data sets, or show the card of one."
+    "datasets": Row(
+        "List the built-in data sets, or show the card of one.", "nocta datasets pbc-event"
     ),
-    "init": LazyCommand("nocta.cli.init:init", "Draft schema.toml from a long table."),
-    "describe": LazyCommand(
-        "nocta.cli.describe:describe", "Show the data card of a cohort; draw it with --figure."
+    "init": Row("Draft schema.toml from a long table.", "nocta init clinic.csv --costs prices.csv"),
+    "describe": Row(
+        "Show the data card of a cohort; draw it with --figure.",
+        "nocta describe clinic.csv --figure card.png",
     ),
-    "fit": LazyCommand("nocta.cli.fit:fit", "Train a method and save it in a folder."),
-    "evaluate": LazyCommand(
-        "nocta.cli.evaluate:evaluate", "Roll a saved model out over a cohort, into results.csv."
+    "fit": Row("Train a method and save it in a folder.", "nocta fit clinic.csv --out model"),
+    "evaluate": Row(
+        "Evaluate a saved model on a cohort and write results.csv.",
+        "nocta evaluate model clinic.csv --out results.csv",
     ),
-    "compare": LazyCommand(
-        "nocta.cli.compare:compare", "Compare methods over seeds and their whole trade-off."
+    "compare": Row(
+        "Compare methods over seeds, from cheap to expensive.",
+        "nocta compare pbc-event --methods nocta-amortized,static --out run",
     ),
-    "methods": LazyCommand("nocta.cli.methods:methods", "List the methods, or the options of one."),
-    "reproduce": LazyCommand(
-        "nocta.cli.reproduce:reproduce", "Reproduce a table or figure of the paper."
+    "methods": Row("List the methods, or the options of one.", "nocta methods nocta-amortized"),
+    "reproduce": Row(
+        "Reproduce a table or figure of the paper.",
+        "nocta reproduce table-synthetic --out reproduced",
     ),
-    "optimum": LazyCommand(
-        "nocta.cli.optimum:optimum", "Compute the exact cost-accuracy frontier of a finite task."
+    "optimum": Row(
+        "Compute the exact cost-accuracy frontier of a finite task.",
+        "nocta optimum synthetic --out optimum.csv",
     ),
-    "plan": LazyCommand(
-        "nocta.cli.plan:plan", "Say what to acquire next for one subject, and why."
+    "plan": Row(
+        "Say what to acquire next for one subject, and why.",
+        "nocta plan model one-patient.csv --budget 100",
     ),
-    "score": LazyCommand(
-        "nocta.cli.score:score", "Write the next decision of every subject of a large cohort."
-    ),
-    "serve": LazyCommand(
-        "nocta.cli.serve:serve", "Serve a saved model: REST API and planner page."
+    "score": Row(
+        "Write the next decision for every subject of a large cohort.",
+        "nocta score model cohort.parquet --out decisions.parquet",
     ),
 }
 
 
+def load_command(name: str) -> Any:
+    """Import a sub-command and turn it into something Typer can run."""
+    function = getattr(import_module(f"nocta.cli.{name}"), name)
+    # One line per paragraph: Typer would keep the line breaks of the source file.
+    text = "\n\n".join(" ".join(p.split()) for p in (function.__doc__ or "").split("\n\n"))
+    single = typer.Typer(add_completion=False, pretty_exceptions_enable=False)
+    single.command(name, help=text, epilog=f"Example: {COMMANDS[name].example}")(function)
+    return typer.main.get_command(single)
+
+
 class LazyGroup(TyperGroup):
-    """Lists commands from the table, imports the one that is called, reports its errors."""
+    """Lists commands from the table, imports the one that is called, shows its errors."""
 
     def __init__(self, **options: Any) -> None:
         super().__init__(**options)
-        for name, command in COMMANDS.items():
-            if command.exists:
-                self.commands[name] = TyperCommand(name, help=command.help)
+        for name, row in COMMANDS.items():
+            self.commands[name] = TyperCommand(name, help=row.help)
 
     def resolve_command(self, ctx: Any, args: list[str]) -> tuple[Any, Any, list[str]]:
-        """Swap the placeholder for the real command; `--debug` may stand anywhere."""
+        """Swap the placeholder for the real command; `--debug` may be anywhere."""
         if "--debug" in args:
             ctx.meta[_DEBUG] = True
             args = [a for a in args if a != "--debug"]
         name, command, rest = super().resolve_command(ctx, args)
-        return name, COMMANDS[name].load(name) if name in COMMANDS else command, rest
+        return name, load_command(name) if name in COMMANDS else command, rest
 
     def invoke(self, ctx: Any) -> Any:
         """Turn an error into a message and an exit status: 2 for user input, 1 otherwise."""
@@ -103,14 +100,13 @@ class LazyGroup(TyperGroup):
         except (typer.Exit, typer.Abort):
             raise
         except Exception as error:
-            # A usage error knows its own exit status; a closed pipe (`nocta … | head`) is no error.
+            # Usage errors have their own exit status; a closed pipe (`nocta … | head`) is fine.
             if hasattr(error, "exit_code") or getattr(error, "errno", None) == errno.EPIPE:
                 raise
             raise typer.Exit(_report(error, debug=ctx.meta.get(_DEBUG, False))) from None
 
 
 def _report(error: Exception, *, debug: bool) -> int:
-    from nocta.core.errors import NoctaError
 
     if debug:
         import traceback
@@ -121,7 +117,7 @@ def _report(error: Exception, *, debug: bool) -> int:
         return 2
     typer.secho(f"Unexpected {type(error).__name__}: {error}", err=True, fg=typer.colors.RED)
     if not debug:
-        typer.echo("Run the same command with --debug to see where it happened.", err=True)
+        typer.echo("Run the same command with --debug to see the traceback.", err=True)
     return 1
 
 
@@ -131,6 +127,7 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
+    epilog="`nocta COMMAND --help` shows the options of a command and an example.",
 )
 
 

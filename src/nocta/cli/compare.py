@@ -1,23 +1,39 @@
-"""`nocta compare`: every method, every seed, over its whole trade-off."""
+"""`nocta compare`: every method, every seed, from cheap to expensive."""
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+from rich.console import Console
 
 from nocta.cli.data import (
     DataArgument,
     DataOptions,
+    PathOption,
     SchemaOption,
     data_source,
     parse_numbers,
-    say_remarks,
     say_what_was_read,
 )
 from nocta.cli.options import parse_method_options
-from nocta.cli.running import AvailabilityOption, DaskOption, JobsOption, QuietOption, ResultsOption
+from nocta.cli.outputs import exit_on_failures, say_notes, stoppable
+from nocta.cli.running import (
+    AvailabilityOption,
+    BudgetsOption,
+    CostWeightsOption,
+    DaskOption,
+    FractionsOption,
+    JobsOption,
+    OutFolder,
+    PointsOption,
+    PredictorOption,
+    PresetOption,
+    QuickOption,
+    QuietOption,
+    ResultsOption,
+    SplitColumnOption,
+)
 
 if TYPE_CHECKING:
     from nocta.runs.compare import Comparison
@@ -25,52 +41,23 @@ if TYPE_CHECKING:
 
 def compare(
     data: DataArgument,
-    methods: Annotated[
-        str,
-        typer.Option("--methods", help="Names, separated by commas, or `all`.", show_default=False),
-    ],
-    out: Annotated[
-        Path,
-        typer.Option("--out", help="Folder of the results; continued where it stopped."),
-    ],
-    seeds: Annotated[int, typer.Option("--seeds", min=1, help="How many seeds: 0, 1, 2, ...")] = 5,
+    methods: Annotated[str, typer.Option("--methods", help="Names separated by commas, or `all`.")],
+    out: OutFolder,
+    seeds: Annotated[int, typer.Option("--seeds", min=1, help="Number of seeds: 0, 1, 2, ...")] = 5,
     schema: SchemaOption = None,
-    path: Annotated[
-        Path | None,
-        typer.Option("--path", help="Where a data set's own files are.", show_default=False),
-    ] = None,
+    path: PathOption = None,
     data_option: DataOptions = None,
-    preset: Annotated[
-        str, typer.Option("--preset", help="`default` (recommended) or `paper` (as published).")
-    ] = "default",
-    points: Annotated[
-        int,
-        typer.Option("--points", min=1, help="Operating points per method, chosen on validation."),
-    ] = 10,
-    cost_weights: Annotated[
-        str | None,
-        typer.Option(
-            "--cost-weights",
-            help="Instead of --points, for methods with a cost weight: 0.1,0.3,1.",
-            show_default=False,
-        ),
-    ] = None,
-    budgets: Annotated[
-        str | None,
-        typer.Option(
-            "--budgets",
-            help="Hard limits on what each subject may be charged: 5,10,20.",
-            show_default=False,
-        ),
-    ] = None,
+    preset: PresetOption = "default",
+    points: PointsOption = 10,
+    cost_weights: CostWeightsOption = None,
+    budgets: BudgetsOption = None,
     tune: Annotated[
         int,
         typer.Option(
             "--tune",
             min=0,
             metavar="N",
-            help="Let every method try N sets of options on validation and keep the best.",
-            show_default=False,
+            help="Try N sets of options per method on validation and keep the best.",
         ),
     ] = 0,
     option: Annotated[
@@ -79,52 +66,28 @@ def compare(
             "--option",
             "-o",
             metavar="METHOD.OPTION=VALUE",
-            help="Option of a method, such as nocta-amortized.hidden=32; may be repeated.",
-            show_default=False,
+            help="Set an option of a method, such as nocta-amortized.hidden=32. Repeatable.",
         ),
     ] = None,
     availability: AvailabilityOption = "on-arrival",
     results: ResultsOption = "after-visit",
-    predictor: Annotated[
-        str,
-        typer.Option(
-            "--predictor",
-            help="What methods acquire for: `learned`, `bayes` (synthetic only), or a plug-in.",
-        ),
-    ] = "learned",
-    split_column: Annotated[
-        str | None,
-        typer.Option(
-            "--split-column",
-            help="Column that assigns subjects to train, val and test; of a built-in data set "
-            "its own split, as its card calls it.",
-            show_default=False,
-        ),
-    ] = None,
-    fractions: Annotated[
-        str | None,
-        typer.Option(
-            "--fractions",
-            help="Size of train, validation and test; the data set's own by default: .7,.15,.15.",
-            show_default=False,
-        ),
-    ] = None,
+    predictor: PredictorOption = "learned",
+    split_column: SplitColumnOption = None,
+    fractions: FractionsOption = None,
     jobs: JobsOption = None,
     dask: DaskOption = None,
-    quick: Annotated[
-        bool,
-        typer.Option("--quick", help="A rehearsal: few subjects, short training, few points."),
-    ] = False,
+    quick: QuickOption = False,
     quiet: QuietOption = False,
 ) -> None:
     """Compare methods over seeds, and write results.csv, figures and report.html.
 
-    The seed decides the split and every training run; synthetic data are drawn with it as well.
-    Run the same command again to continue a comparison that was stopped; methods and seeds may
-    be added to it.
+    The seed sets the split and every training run. Synthetic data are drawn with it, too. Run
+    the same command again to continue a comparison that was stopped, or with more methods or
+    seeds to add to it.
     """
     from nocta.methods.registry import parse_methods
     from nocta.report import write_comparison
+    from nocta.report.text import failure_lines
     from nocta.runs.absent_classes import class_warnings, splits_to_look_at
     from nocta.runs.compare import compare as run
     from nocta.runs.compare import make_jobs
@@ -148,24 +111,17 @@ def compare(
     names = parse_methods(methods)
     wanted = make_jobs(names, range(seeds), parse_method_options(option or [], names))
     splits = splits_to_look_at(setup.source, range(seeds))
-    say_remarks((), class_warnings(splits, "--fractions, --split-column"))
-    try:
+    say_notes((), class_warnings(splits, "--fractions, --split-column"))
+    with stoppable(f"Finished jobs are in '{out}'; run the same command again to continue."):
         comparison = run(setup, wanted, out, n_jobs=jobs, progress=not quiet, dask=dask)
         write_comparison(comparison)
-    except KeyboardInterrupt:
-        typer.echo(
-            f"\nStopped. What is finished is in '{out}'; the same command goes on.", err=True
-        )
-        raise typer.Exit(130) from None
     _print(comparison)
-    if comparison.failures:
-        raise typer.Exit(1)
+    exit_on_failures(failure_lines(comparison))
 
 
 def _print(comparison: Comparison) -> None:
-    from rich.console import Console
 
-    from nocta.report.text import failure_lines, summary_table
+    from nocta.report.text import summary_table
 
     console = Console()
     if comparison.records:
@@ -173,6 +129,3 @@ def _print(comparison: Comparison) -> None:
         names = sorted(p.name for p in comparison.directory.iterdir() if p.is_file())
         written = [n for n in names if n.endswith((".csv", ".png", ".svg", ".html"))]
         console.print(f"In {comparison.directory}: {', '.join(written)}")
-    errors = Console(stderr=True)
-    for line in failure_lines(comparison):
-        errors.print(line, style="red", markup=False, highlight=False)

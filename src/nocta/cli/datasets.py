@@ -1,16 +1,16 @@
-"""`nocta datasets`: the list, a card, and what a loader reads."""
+"""`nocta datasets`: the list, the card of one, and a summary of its files."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
+from rich.console import Console
+from rich.table import Table
 
 from nocta.cli.data import parse_data_options
-
-if TYPE_CHECKING:
-    from rich.table import Table
+from nocta.core.errors import ConfigError
 
 _MARKDOWN_HEAD = """# Data sets
 
@@ -28,36 +28,33 @@ set of your own, declare the entry point `nocta.datasets` in an installed packag
 
 
 def datasets(
-    name: Annotated[
-        str | None, typer.Argument(help="Show the card of this data set.", show_default=False)
-    ] = None,
+    name: Annotated[str | None, typer.Argument(help="Show the card of this data set.")] = None,
     load: Annotated[
         bool, typer.Option("--load", help="Read the data set and summarize what was found.")
     ] = False,
     path: Annotated[
         Path | None,
-        typer.Option(
-            "--path", help="Folder or file with the downloaded data; implies --load.",
-            show_default=False,
-        ),
+        typer.Option("--path", help="Folder or file with the data; implies --load."),
     ] = None,
     option: Annotated[
         list[str] | None,
         typer.Option(
-            "--data-option", "--option", "-o", metavar="NAME=VALUE", show_default=False,
-            help="Option of the data set, such as min_labels=3; may be repeated.",
+            "--data-option",
+            "--option",
+            "-o",
+            metavar="NAME=VALUE",
+            help="Set an option of the data set, such as min_labels=3. Repeatable.",
         ),
     ] = None,
     markdown: Annotated[
         bool, typer.Option("--markdown", help="Print the cards as Markdown.")
     ] = False,
-) -> None:  # fmt: skip
+) -> None:
     """List the data sets, show the card of one, or load it and summarize what was read."""
     from nocta import datasets as registry
-    from nocta.core.errors import ConfigError
 
     if name is None and (load or path or option):
-        raise ConfigError("--load, --path and --data-option need the NAME of a data set.")
+        raise ConfigError("--load, --path and --data-option need the name of a data set.")
     if markdown:
         typer.echo(to_markdown(registry.names() if name is None else [name]), nl=False)
     elif name is None:
@@ -80,11 +77,8 @@ def to_markdown(names: list[str]) -> str:
 
 
 def _overview() -> Table:
-    """Two lines per data set, so that the table fits 80 columns."""
-    from rich.table import Table
-
+    """Two lines for every data set, so that the table fits a terminal of 80 columns."""
     from nocta import datasets as registry
-    from nocta.core.errors import ConfigError
 
     table = Table(box=None, pad_edge=False, caption_justify="left", padding=(0, 2, 0, 0))
     for column in ("name\n", "size\nlabels", "license\nfiles"):
@@ -92,10 +86,10 @@ def _overview() -> Table:
     for name in registry.names():
         try:
             card = registry.card(name)
-        except ConfigError as error:  # another package is broken; the others are still listed
+        except ConfigError as error:  # a broken package must not hide the other data sets
             table.add_row(name, str(error))
             continue
-        # Two rows: a first line that wraps does not misalign the second.
+        # Two rows, so that wrapping the first line does not shift the second.
         table.add_row(name, card.size, card.license)
         table.add_row("", card.labels, card.access_here)
     table.caption = "`nocta datasets NAME` shows a card: origin, costs, label rule, known pitfalls."
@@ -103,6 +97,5 @@ def _overview() -> Table:
 
 
 def _print(what: Any) -> None:
-    from rich.console import Console
 
     Console(soft_wrap=False, highlight=False, markup=False).print(what)

@@ -3,69 +3,54 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
-import typer
+from rich.console import Console
+from rich.table import Table
 
-from nocta.cli.running import JobsOption, QuietOption
+from nocta.cli.outputs import exit_on_failures, make_table, say, stoppable
+from nocta.cli.running import JobsOption, OutFolder, QuickOption, QuietOption
 
 if TYPE_CHECKING:
     import pandas as pd
-    from rich.table import Table
 
     from nocta.runs.compare import Comparison
 
 METHODS = ("nocta-amortized", "static", "random")
-#: Rows of the paper that are shown beside ours.
+#: Rows of the paper to show beside ours.
 PAPER_METHODS = ("nocta-contrastive", "nocta-amortized")
 
 
 def demo(
-    out: Annotated[
-        Path, typer.Option("--out", help="Folder of the results; continued where it stopped.")
-    ] = Path("demo"),
-    quick: Annotated[
-        bool, typer.Option("--quick", help="A rehearsal of a minute or two: worse numbers.")
-    ] = False,
+    out: OutFolder = Path("demo"),
+    quick: QuickOption = False,
     jobs: JobsOption = None,
     quiet: QuietOption = False,
 ) -> None:
-    """Train on the synthetic task, and set it beside the paper's rows and the exact optimum.
+    """Train on the synthetic task, and compare with the paper's rows and the exact optimum.
 
-    A digit and a counter can be read at ten visits, each at a cost of one; the label is the sum
-    of the digits shown whenever the counter ran out. About five minutes on two cores.
+    Ten visits each offer a digit and a counter, at a cost of one each. The label is the sum of
+    the digits shown whenever the counter ran out. Takes about five minutes on two cores.
     """
-    from rich.console import Console
-
     from nocta.report import write_comparison
+    from nocta.report.text import failure_lines
     from nocta.runs.compare import compare, make_jobs
     from nocta.runs.setup import DataSource, Setup
 
     setup = Setup(source=DataSource("synthetic"))
     if quick:
         setup = setup.as_quick()
-    errors = Console(stderr=True, highlight=False)
-    errors.print(
-        "Fitting a predictor, then NOCTA and two reference methods, on the paper's synthetic task."
-    )
-    try:
+    say("Fitting a predictor, NOCTA and two reference methods on the paper's synthetic task.")
+    with stoppable(f"Finished jobs are in '{out}'; run the same command again to continue."):
         comparison = compare(setup, make_jobs(METHODS, [0]), out, n_jobs=jobs, progress=not quiet)
         write_comparison(comparison)
-    except KeyboardInterrupt:
-        errors.print(f"\nStopped. What is finished is in '{out}'; the same command goes on.")
-        raise typer.Exit(130) from None
     console = Console(highlight=False)
     if comparison.records:
         console.print(results_table(demo_rows(comparison)))
         if quick:
-            console.print("A rehearsal: too little data and training for good numbers.")
+            console.print("This was a quick run: too little data and training for good numbers.")
         console.print(f"Report: {out / 'report.html'}", soft_wrap=True)
-    from nocta.report.text import failure_lines
-
-    for line in failure_lines(comparison):
-        errors.print(line, style="red", markup=False)
-    if comparison.failures:
-        raise typer.Exit(1)
+    exit_on_failures(failure_lines(comparison))
 
 
 def demo_rows(comparison: Comparison) -> pd.DataFrame:
@@ -94,16 +79,8 @@ def demo_rows(comparison: Comparison) -> pd.DataFrame:
 
 def results_table(rows: pd.DataFrame) -> Table:
     """Cost, accuracy, the best possible accuracy at that cost, and the share of it."""
-    from rich.box import SIMPLE_HEAD
-    from rich.table import Table
-
-    table = Table(
-        title="Synthetic task: accuracy, and the best possible at the same cost",
-        title_justify="left",
-        box=SIMPLE_HEAD,
-    )
-    for name in ("", "cost", "accuracy", "optimum", "share"):
-        table.add_column(name, justify="right" if name else "left", no_wrap=True)
+    title = "Synthetic task: accuracy, and the best possible at the same cost"
+    table = make_table("", "cost", "accuracy", "optimum", "share", n_text=1, title=title)
     previous = ""
     for row in rows.itertuples():
         method, mean = str(row.method), row.point == "mean"

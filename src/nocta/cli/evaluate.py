@@ -1,4 +1,4 @@
-"""`nocta evaluate`: roll a saved model out over a cohort, into results.csv."""
+"""`nocta evaluate`: a saved model on a cohort, into results.csv."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+from rich.console import Console
 
 from nocta.cli.data import (
     DataArgument,
@@ -13,15 +14,14 @@ from nocta.cli.data import (
     PathOption,
     SchemaOption,
     is_table,
-    keep_inputs,
     parse_data_options,
     parse_numbers,
-    refuse_folders,
-    say_remarks,
 )
 from nocta.cli.model import ModelArgument
-from nocta.cli.running import AvailabilityOption, QuietOption
+from nocta.cli.outputs import check_outputs, make_table, say, say_notes, stoppable
+from nocta.cli.running import AvailabilityOption, BudgetsOption, CostWeightsOption, QuietOption
 from nocta.core.currency import money
+from nocta.core.errors import ConfigError
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -35,35 +35,19 @@ AUDITED = 48
 def evaluate(
     model: ModelArgument,
     data: DataArgument,
-    out: Annotated[Path, typer.Option("--out", help="results.csv to write.", show_default=False)],
-    cost_weights: Annotated[
-        str | None,
-        typer.Option(
-            "--cost-weights",
-            help="What one unit of cost is worth in loss: 0.1,0.3,1. Those kept with the model "
-            "by default.",
-            show_default=False,
-        ),
-    ] = None,
-    budgets: Annotated[
-        str | None,
-        typer.Option(
-            "--budgets",
-            help="Hard limits on what each subject may be charged: 5,10,20.",
-            show_default=False,
-        ),
-    ] = None,
+    out: Annotated[Path, typer.Option("--out", help="The results.csv file to write.")],
+    cost_weights: CostWeightsOption = None,
+    budgets: BudgetsOption = None,
     points: Annotated[
-        int, typer.Option("--points", min=1, help="How many of the model's own cost weights.")
+        int, typer.Option("--points", min=1, help="Number of cost weights saved with the model.")
     ] = 10,
     availability: AvailabilityOption = "on-arrival",
     part: Annotated[
         str | None,
         typer.Option(
             "--part",
-            help="`test` (kept aside by the fit; the default for its data) or `all` (the default "
-            "for other data).",
-            show_default=False,
+            help="Subjects to use: `test` (held out by the fit; default for the data of the fit) "
+            "or `all` (default for other data).",
         ),
     ] = None,
     schema: SchemaOption = None,
@@ -71,31 +55,31 @@ def evaluate(
     data_option: DataOptions = None,
     figure: Annotated[
         Path | None,
-        typer.Option("--figure", help="Draw cost against quality: .png, .svg or .pdf."),
+        typer.Option("--figure", help="Draw quality against cost: a .png, .svg or .pdf file."),
     ] = None,
     quiet: QuietOption = False,
 ) -> None:
-    """Roll a saved model out over cost weights and budgets, and write results.csv.
+    """Evaluate a saved model over cost weights and budgets, and write results.csv.
 
-    On the data it was fitted on, the subjects kept aside for testing are used. A table is read
-    with the model's own schema unless another is given, a built-in data set with the options of
-    the fit unless --data-option gives others. A sample is audited: the policy lives again
-    through worlds changed wherever it has not looked, and nothing it does may differ.
+    On the data of the fit, only the test subjects are used. A table is read with the model's
+    schema unless you give another; a built-in data set is loaded with the options of the fit
+    unless --data-option sets others. An audit repeats a sample with every value changed that
+    the policy has not acquired, and checks that all decisions stay the same.
 
-    Each operating point is written when it is finished, and large cohorts are rolled out piece by
-    piece. Run the same command again to go on with a run that was stopped.
+    Each operating point is written when it is finished. Large cohorts are processed in pieces.
+    Run the same command again to continue a run that was stopped.
     """
-    from nocta.core.errors import ConfigError
     from nocta.model.persistence import load
     from nocta.runs import saved
     from nocta.runs.evaluate_run import Evaluation
-    from nocta.runs.results import results_frame, write_results
+    from nocta.runs.results import is_results, results_frame, write_results
     from nocta.runs.setup import DataSource
 
     if part not in (None, "test", "all"):
         raise ConfigError(f"--part is '{part}'; use 'test' or 'all'.")
-    _check_targets(out, figure)
-    keep_inputs((out, figure), data, schema)
+    check_outputs(out, figure, inputs=(data, schema))
+    if out.exists() and not is_results(out):
+        raise ConfigError(f"'{out}' exists and is not a nocta results file; choose another --out.")
     weights = parse_numbers("--cost-weights", cost_weights)
     limits = parse_numbers("--budgets", budgets)
     chosen = parse_data_options(data, data_option)
@@ -111,23 +95,16 @@ def evaluate(
         data_options=chosen,
     )
     rule: Availability = availability  # type: ignore[assignment]  # the environment checks it
-
-    def say(sentence: str) -> None:
-        typer.echo(sentence, err=True)
-
     say(f"{judged.cohort.name}: {judged.note}.")
-    say_remarks(judged.remarks, judged.warnings)
+    say_notes(judged.remarks, judged.warnings)
     evaluation = Evaluation.open(fitted, model, judged, rule, out)
     rows = []
-    try:
+    with stoppable("Finished points are kept; run the same command again to continue."):
         for row in evaluation.rows(settings, progress=not quiet, say=say):
             rows.append(row)
             write_results(results_frame(rows), out)
         middle = settings[len(settings) // 2]
         finding = saved.audit_sample(fitted, judged, middle, rule, AUDITED)
-    except KeyboardInterrupt:
-        say("\nStopped. What is finished is kept; the same command goes on.")
-        raise typer.Exit(130) from None
     evaluation.finished.clear()
     frame = results_frame(rows)
     _print(frame, fitted)
@@ -136,19 +113,14 @@ def evaluate(
     if figure is not None:
         source = DataSource(data, schema="" if is_table(data) else None)
         _draw(frame, figure, fitted, source.headline)
-        typer.echo(f"Drew {figure}.")
+        typer.echo(f"Wrote {figure}.")
 
 
 def _print(frame: pd.DataFrame, model: NOCTA) -> None:
-    from rich.box import SIMPLE_HEAD
-    from rich.console import Console
-    from rich.table import Table
 
-    table = Table(box=SIMPLE_HEAD)
     limited = bool(frame["budget"].notna().any())
     head = ["cost weight", *(["budget"] if limited else []), "mean cost"]
-    for name in (*head, "accuracy", "AP", "ROC AUC", "cross-entropy"):
-        table.add_column(name, justify="right", no_wrap=True)
+    table = make_table(*head, "accuracy", "AP", "ROC AUC", "cross-entropy")
     currency = model.catalog_.currency
     for _, row in frame.iterrows():
         table.add_row(
@@ -172,15 +144,3 @@ def _draw(frame: pd.DataFrame, path: Path, model: NOCTA, metric: str) -> None:
         currency=model.catalog_.currency,
     )
     save_figure(frontier_figure(panel, (1.4 * COLUMN, COLUMN)), path)
-
-
-def _check_targets(out: Path, figure: Path | None) -> None:
-    """What cannot be written is said before the work, not after."""
-    from nocta.core.errors import ConfigError
-    from nocta.runs.results import is_results
-
-    refuse_folders((out, figure))
-    if out.exists() and not is_results(out):
-        raise ConfigError(f"'{out}' holds no results of nocta; choose another --out.")
-    if figure is not None and figure.suffix.lower() not in (".png", ".svg", ".pdf"):
-        raise ConfigError(f"'{figure}' is no figure; end its name in .png, .svg or .pdf.")

@@ -8,50 +8,44 @@ from typing import Annotated
 
 import typer
 
-from nocta.cli.data import keep_inputs, refuse_folders, table_stem
+from nocta.cli.data import table_stem
+from nocta.cli.outputs import check_outputs
+from nocta.core.errors import ConfigError, DataFileMissing
 
 
 def init(
     data: Annotated[
         Path,
         typer.Argument(
-            metavar="DATA",
-            help="A CSV or Parquet file, one row per subject and visit.",
-            show_default=False,
+            metavar="DATA", help="A CSV or Parquet file with one row per subject and visit."
         ),
     ],
     costs: Annotated[
         Path | None,
-        typer.Option(
-            help="Price list: a CSV with columns feature, cost and optionally group.",
-            show_default=False,
-        ),
+        typer.Option(help="Price list: a CSV with columns feature, cost and, optionally, group."),
     ] = None,
     out: Annotated[
-        Path | None,
-        typer.Option(help="Where to write the schema; schema.toml beside DATA by default."),
+        Path | None, typer.Option(help="File to write. Default: schema.toml beside DATA.")
     ] = None,
     force: Annotated[bool, typer.Option("--force", help="Replace an existing file.")] = False,
 ) -> None:
     """Draft schema.toml from a long table.
 
-    Guesses subject, visit or time, label, free context and features, and lists what to check.
-    Fill in the costs, then run `nocta describe DATA`.
+    Guesses the subject, visit or time, label, free context and feature columns, and lists the
+    guesses to check. Fill in the costs, then run `nocta describe DATA` to see the cohort.
     """
-    from nocta.core.errors import ConfigError, DataFileMissing
     from nocta.tables.draft.draft import draft_schema
 
     for path in (data, costs):
         if path is not None and path.is_dir():
             raise ConfigError(
-                f"'{path}' is a folder; give one of its files. The schema works for all of them "
-                f"once it lists every class."
+                f"'{path}' is a folder; give one of its files. The schema fits all files if it "
+                f"lists every class."
             )
         if path is not None and not path.is_file():
-            raise DataFileMissing(f"There is no file '{path}'.")
+            raise DataFileMissing(f"File '{path}' does not exist.")
     target = out or _target(data)
-    keep_inputs((target,), data, costs)
-    refuse_folders((target,))
+    check_outputs(target, inputs=(data, costs))
     if target.exists() and not force:
         raise ConfigError(
             f"'{target}' already exists. Add --force to replace it, or --out to write elsewhere."

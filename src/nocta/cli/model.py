@@ -7,25 +7,22 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from nocta.core.errors import ConfigError
+
 if TYPE_CHECKING:
     from nocta.model.nocta import NOCTA
 
 ModelArgument = Annotated[
-    Path,
-    typer.Argument(
-        metavar="DIR", help="Folder of a model, as `nocta fit` writes it.", show_default=False
-    ),
+    Path, typer.Argument(metavar="DIR", help="Folder of a model that `nocta fit` wrote.")
 ]
 
 
 def choose_cost_weight(model: NOCTA, given: float | None) -> tuple[float, str]:
     """The cost weight to use, and where it comes from."""
-    from nocta.core.errors import ConfigError
-
     if given is not None:
         return given, "as given"
     kept = getattr(model, "record_", {}).get("cost_weights", [])
     if not kept:
-        raise ConfigError("This model keeps no cost weights; name one with --cost-weight.")
-    # Cheapest first: of an even number, the cheaper of the two in the middle.
-    return kept[(len(kept) - 1) // 2], f"the middle one of the {len(kept)} found on validation"
+        raise ConfigError("This model has no saved cost weights; give one with --cost-weight.")
+    # Cheapest first: from an even number, the cheaper of the two in the middle.
+    return kept[(len(kept) - 1) // 2], f"the middle one of the {len(kept)} saved with the model"

@@ -1,19 +1,21 @@
-"""Options of methods and data sets on the command line: `-o NAME=VALUE`, as often as needed."""
+"""Options of methods and data sets on the command line: `-o NAME=VALUE`, repeatable."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from typing import Any
 
+from nocta.core.errors import ConfigError, did_you_mean
+
 
 def parse_options(pairs: Sequence[str], texts: Collection[str] = ()) -> dict[str, Any]:
     """Names and values from `NAME=VALUE` texts.
 
-    Values are read as JSON, else as Python literals, else taken as text.
+    Values are JSON, else Python literals, else text.
 
     Args:
-        pairs: As they were typed.
-        texts: Options that take text: `00,10` is no pair of numbers there.
+        pairs: As typed.
+        texts: Options that take text, so that `00,10` does not become two numbers.
 
     Example:
         >>> parse_options(["hidden=32", "radius=null", "metric=values", "features={'FDG': 1.0}"])
@@ -21,8 +23,6 @@ def parse_options(pairs: Sequence[str], texts: Collection[str] = ()) -> dict[str
         >>> parse_options(["visits=00,10", "n=00"], texts=["visits"])
         {'visits': '00,10', 'n': 0}
     """
-    from nocta.core.errors import ConfigError
-
     found: dict[str, Any] = {}
     for pair in pairs:
         name, equals, value = pair.partition("=")
@@ -34,31 +34,25 @@ def parse_options(pairs: Sequence[str], texts: Collection[str] = ()) -> dict[str
 
 
 def parse_method_options(pairs: Sequence[str], methods: Sequence[str]) -> dict[str, dict[str, Any]]:
-    """By method, its options from `METHOD.OPTION=VALUE` texts.
-
-    Args:
-        pairs: As they were typed.
-        methods: Those that are compared.
+    """The options of each method, from `METHOD.OPTION=VALUE` texts.
 
     Example:
         >>> parse_method_options(["static.a=1", "static.b=x"], ["static", "random"])
         {'static': {'a': 1, 'b': 'x'}}
     """
-    from nocta.core.errors import ConfigError, did_you_mean
-
     found: dict[str, dict[str, Any]] = {}
     for name, value in parse_options(pairs).items():
         method, dot, option = name.partition(".")
         if not dot or not option:
             raise ConfigError(
-                f"'{name}' names no method; write METHOD.OPTION=VALUE, such as "
+                f"'{name}' does not name a method; write METHOD.OPTION=VALUE, such as "
                 f"{methods[0]}.{'OPTION' if name in methods else name}=..."
             )
         if method not in methods:
             hint = did_you_mean(method, methods)
             raise ConfigError(
-                f"'{name}' is an option of method '{method}', which is not compared.{hint} "
-                f"Compared are: {', '.join(methods)}."
+                f"'{name}' sets an option of '{method}', which is not in --methods.{hint} "
+                f"In --methods: {', '.join(methods)}."
             )
         found.setdefault(method, {})[option] = value
     return found
@@ -80,7 +74,7 @@ def parse_value(text: str) -> Any:
 
 
 def _parse_text(text: str) -> Any:
-    """Text or a list of texts where it is written as such, in quotes; else as it was typed."""
+    """A quoted text or a list of quoted texts; anything else as typed."""
     value = parse_value(text)
     parts = value if isinstance(value, list | tuple) else [value]
     return value if all(isinstance(part, str) for part in parts) else text

@@ -1,4 +1,4 @@
-"""`nocta plan`: the next acquisition of one subject, why, and the runner-up."""
+"""`nocta plan`: the next acquisition for one subject, why, and the runner-up."""
 
 from __future__ import annotations
 
@@ -7,14 +7,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
 
-from nocta.cli.data import say_remarks
 from nocta.cli.model import ModelArgument, choose_cost_weight
+from nocta.cli.outputs import make_table, say_notes
+from nocta.cli.running import BudgetOption, CostWeightOption
 from nocta.core.currency import money
+from nocta.core.errors import DataError, did_you_mean
 
 if TYPE_CHECKING:
-    from rich.table import Table
-
     from nocta.model.nocta import NOCTA
     from nocta.planning.explain import PlanSummary, Recommendation
     from nocta.tables.history_table import HistoryTable
@@ -26,35 +29,24 @@ def plan(
         Path,
         typer.Argument(
             metavar="HISTORY",
-            help="CSV or Parquet with what is known: empty = not acquired, `unavailable` = asked "
-            "for in vain.",
-            show_default=False,
+            help="CSV or Parquet file with the values acquired so far. Empty means not acquired; "
+            "`unavailable` means requested but not available.",
         ),
     ],
-    cost_weight: Annotated[
-        float | None,
-        typer.Option(
-            "--cost-weight",
-            min=0.0,
-            help="What one unit of cost is worth in loss; the middle one of the model by default.",
-            show_default=False,
-        ),
-    ] = None,
-    budget: Annotated[
-        float | None,
-        typer.Option(
-            "--budget", min=0.0, help="What may still be spent on the subject.", show_default=False
-        ),
-    ] = None,
+    cost_weight: CostWeightOption = None,
+    budget: BudgetOption = None,
     subject: Annotated[
         str | None,
-        typer.Option(
-            "--subject", help="Whose plan, where the file has several.", show_default=False
-        ),
+        typer.Option("--subject", help="Subject to plan for, if the file has several."),
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
-    """Say what to acquire next for one subject, what it is expected to bring, and the runner-up."""
+    """Say what to acquire next for one subject, and why.
+
+    Shows the best plan and the runner-up, with the cost and the expected loss of each.
+    """
+    import numpy as np
+
     from nocta.model.persistence import load
     from nocta.tables.history_table import read_history
 
@@ -62,25 +54,17 @@ def plan(
     table = read_history(history, fitted.schema_, fitted.catalog_)
     row = _find(table, subject, history)
     weight, origin = choose_cost_weight(fitted, cost_weight)
-    found = fitted.decide(
-        table.history.subset(_only(row)), weight, time=int(table.time[row]), remaining=budget
-    )
+    known = table.history.subset(np.array([row]))
+    found = fitted.decide(known, weight, time=int(table.time[row]), remaining=budget)
     if as_json:
         _print_json(fitted, found, table, row, budget)
         return
-    say_remarks(table.notes)
+    say_notes(table.notes)
     _print(fitted, found, table, row, origin, budget)
 
 
-def _only(row: int) -> Any:
-    import numpy as np
-
-    return np.array([row])
-
-
 def _find(table: HistoryTable, subject: str | None, path: Path) -> int:
-    """Which row of the histories is meant."""
-    from nocta.core.errors import DataError, did_you_mean
+    """The row of the subject to plan for."""
     from nocta.tables.problems import enumerate_some
 
     names = [str(name) for name in table.subjects]
@@ -90,7 +74,7 @@ def _find(table: HistoryTable, subject: str | None, path: Path) -> int:
         return names.index(subject)
     if subject is None:
         raise DataError(
-            f"'{path}' has {len(names)} subjects; name one with --subject: "
+            f"'{path}' has {len(names)} subjects; choose one with --subject: "
             f"{enumerate_some(names, 8)}."
         )
     hint = did_you_mean(subject, names) or f" It has: {enumerate_some(names, 8)}."
@@ -127,22 +111,21 @@ def _print(
     origin: str,
     budget: float | None,
 ) -> None:
-    from rich.console import Console
 
     now, currency = int(table.time[row]), model.catalog_.currency
     seen = "before the first visit" if now < 0 else f"at visit {_slot(model, now)}"
     console = Console(highlight=False)
-    console.print(f"[bold]{_escaped(str(table.subjects[row]))}[/bold], {_escaped(seen)}")
+    console.print(f"[bold]{escape(str(table.subjects[row]))}[/bold], {escape(seen)}")
     console.print(f"Prediction: {_prediction(model, found.prediction)}")
     if found.stop:
         console.print(
-            f"[bold]Next: acquire nothing more[/bold] ({_escaped(_why(model, found, budget))})."
+            f"[bold]Next: acquire nothing more[/bold] ({escape(_why(model, found, budget))})."
         )
     else:
         assert found.time is not None
         console.print(
-            f"[bold]Next: {_escaped(_listed(found.features))}[/bold] at "
-            + _escaped(f"visit {_slot(model, found.time)}, for {money(found.cost, currency)}.")
+            f"[bold]Next: {escape(_listed(found.features))}[/bold] at "
+            + escape(f"visit {_slot(model, found.time)}, for {money(found.cost, currency)}.")
         )
     if now < model.catalog_.n_times - 1:
         named = _named_plans(found)
@@ -158,17 +141,17 @@ def _why(model: NOCTA, found: Recommendation, budget: float | None) -> str:
     if found.stop_reason == "last visit":
         return "this was the last visit"
     if found.stop_reason == "nothing left":
-        return "nothing is left that could be acquired"
+        return "nothing is left to acquire"
     currency = model.catalog_.currency
     limit = "" if budget is None else f" within the budget of {money(budget, currency)}"
     if found.stop_reason == "budget":
         assert found.cheapest is not None
-        return f"nothing is left{limit}; the cheapest costs {money(found.cheapest, currency)}"
+        return f"nothing is affordable{limit}; the cheapest costs {money(found.cheapest, currency)}"
     return f"no plan{limit} is expected to be worth its cost"
 
 
 def _named_plans(found: Recommendation) -> dict[str, PlanSummary]:
-    """The plans to set side by side, the best first."""
+    """The plans to show side by side, the best first."""
     named = {"best": found.stopping}
     if not found.stop:
         named = {"best": found.plan, "without it": found.stopping}
@@ -178,14 +161,9 @@ def _named_plans(found: Recommendation) -> dict[str, PlanSummary]:
 
 
 def _worth(model: NOCTA, named: dict[str, PlanSummary]) -> Table:
-    """What the plans cost and what they are expected to bring."""
-    from rich.box import SIMPLE_HEAD
-    from rich.table import Table
-
+    """Cost, expected loss and objective of each plan."""
     currency = model.catalog_.currency
-    table = Table("", box=SIMPLE_HEAD)
-    for name in ("price", "expected charge", "expected loss", "objective"):
-        table.add_column(name, justify="right")
+    table = make_table("", "price", "expected charge", "expected loss", "objective", n_text=1)
     for name, summary in named.items():
         table.add_row(
             name,
@@ -198,23 +176,18 @@ def _worth(model: NOCTA, named: dict[str, PlanSummary]) -> Table:
 
 
 def _visits(model: NOCTA, named: dict[str, PlanSummary]) -> Table:
-    """What the plans acquire when, in a table of its own: lists of features need the width."""
-    from rich.box import SIMPLE_HEAD
-    from rich.table import Table
-
-    table = Table(box=SIMPLE_HEAD)
-    for name in ("", "visit"):
-        table.add_column(name, no_wrap=True)
+    """The visits of each plan, in a table of their own because feature lists are wide."""
+    table = make_table("", "visit", n_text=2)
     table.add_column("acquires")
     for name, summary in named.items():
         lines = [(_slot(model, t), _listed(f)) for t, f in summary.visits.items()]
         for i, (when, features) in enumerate(lines or [("", "nothing more")]):
-            table.add_row("" if i else name, _escaped(when), _escaped(features))
+            table.add_row("" if i else name, escape(when), escape(features))
     return table
 
 
 def _listed(names: Sequence[str]) -> str:
-    """Names in a row, by semicolons where a name has a comma in it.
+    """Names separated by commas, or by semicolons if a name contains a comma.
 
     Example:
         >>> _listed(["sodium", "potassium"]), _listed(["sodium, serum", "potassium"])
@@ -226,15 +199,15 @@ def _listed(names: Sequence[str]) -> str:
 def _legend(model: NOCTA) -> str:
     """How to read the tables."""
     options: Any = getattr(model.planner_, "options", None)
-    kind = {"error": "expected number of wrong guesses"}.get(
+    kind = {"error": "expected number of wrong predictions"}.get(
         getattr(options, "loss", ""), "expected cross-entropy"
     )
     over = "mean" if getattr(options, "loss_reduction", "sum") == "mean" else "sum"
     return (
         f"Loss: {kind}, {over} over the visits to come. Only the first visit of a plan is carried "
-        "out, then it is made anew. What turns out not to be available is not charged, so the "
-        "expected charge is below the price; the objective is the expected loss plus the cost "
-        "weight times the expected charge."
+        "out; then the rest is planned again. Unavailable features are not charged, so the "
+        "expected charge can be below the price. Objective = expected loss + cost weight x "
+        "expected charge."
     )
 
 
@@ -246,10 +219,4 @@ def _slot(model: NOCTA, slot: int) -> str:
 
 def _prediction(model: NOCTA, probabilities: list[float]) -> str:
     pairs = zip(model.classes_, probabilities, strict=True)
-    return _escaped(", ".join(f"{name} {p:.0%}" for name, p in pairs))
-
-
-def _escaped(text: str) -> str:
-    from rich.markup import escape
-
-    return escape(text)
+    return escape(", ".join(f"{name} {p:.0%}" for name, p in pairs))

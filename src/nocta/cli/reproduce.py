@@ -3,86 +3,80 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from rich.console import Console
+from rich.table import Table
 
-from nocta.cli.data import DataOptions, data_source
-from nocta.cli.running import AvailabilityOption, DaskOption, JobsOption, QuietOption, ResultsOption
+from nocta.cli.data import DataOptions, PathOption, SchemaOption, data_source
+from nocta.cli.outputs import exit_on_failures, make_table, stoppable
+from nocta.cli.running import (
+    AvailabilityOption,
+    DaskOption,
+    JobsOption,
+    OutFolder,
+    QuickOption,
+    QuietOption,
+    ResultsOption,
+)
+from nocta.core.errors import ConfigError
 
 if TYPE_CHECKING:
-    from rich.console import Console
-    from rich.table import Table
-
     from nocta.report.paper import Sheet
     from nocta.runs.setup import DataSource
+
+#: Tables of the paper are wide: no space around the columns but one blank.
+TIGHT: dict[str, Any] = {"pad_edge": False, "padding": (0, 0, 0, 1)}
 
 
 def reproduce(
     name: Annotated[
-        str,
-        typer.Argument(
-            metavar="NAME", help="What to reproduce; --list shows all.", show_default=False
-        ),
+        str, typer.Argument(metavar="NAME", help="A table or figure; --list shows all.")
     ] = "",
-    out: Annotated[
-        Path, typer.Option("--out", help="Folder of the results; continued where it stopped.")
-    ] = Path("reproduced"),
-    show: Annotated[bool, typer.Option("--list", help="List every name and its place.")] = False,
+    out: OutFolder = Path("reproduced"),
+    show: Annotated[
+        bool, typer.Option("--list", help="List the names and their place in the paper.")
+    ] = False,
     data: Annotated[
         list[str] | None,
-        typer.Option(
-            "--data",
-            help="Other data: a built-in name or a table; may be repeated.",
-            show_default=False,
-        ),
+        typer.Option("--data", help="Other data: a built-in name or a table. Repeatable."),
     ] = None,
-    schema: Annotated[
-        Path | None,
-        typer.Option("--schema", help="Schema of a table; found beside it.", show_default=False),
-    ] = None,
-    path: Annotated[
-        Path | None,
-        typer.Option("--path", help="Where a data set's own files are.", show_default=False),
-    ] = None,
+    schema: SchemaOption = None,
+    path: PathOption = None,
     data_option: DataOptions = None,
     folder: Annotated[
         list[Path] | None,
         typer.Option(
             "--from",
-            help="Run nothing: read the folder of a finished comparison; may be repeated.",
-            show_default=False,
+            help="Read the folder of a finished comparison and run nothing. Repeatable.",
         ),
     ] = None,
     preset: Annotated[
         str | None,
         typer.Option(
             "--preset",
-            help="`default` or `paper`, where it is not to be as listed.",
-            show_default=False,
+            help="`default` or `paper`. Default: the preset of the table or figure.",
         ),
     ] = None,
     seeds: Annotated[
         int | None,
-        typer.Option("--seeds", min=1, help="How many seeds; 5, as in the paper (quick: 2)."),
+        typer.Option(
+            "--seeds", min=1, help="Number of seeds. Default: 5, as in the paper (--quick: 2)."
+        ),
     ] = None,
     availability: AvailabilityOption = "on-arrival",
     results: ResultsOption = "after-visit",
     jobs: JobsOption = None,
     dask: DaskOption = None,
-    quick: Annotated[
-        bool, typer.Option("--quick", help="A rehearsal: few subjects, short training.")
-    ] = False,
+    quick: QuickOption = False,
     quiet: QuietOption = False,
 ) -> None:
-    """Reproduce a table or figure of the paper: NAME.md, NAME.csv, figures and the report.
+    """Reproduce a table or figure of the paper, with the paper's numbers beside ours.
 
-    What was run is kept in OUT/runs job by job: the same command goes on where it stopped, and
-    names that need the same jobs share them. With --from nothing is run.
+    Writes NAME.md, NAME.csv, figures and the report. Finished jobs are kept in OUT/runs, and
+    names that need the same jobs share them. Run the same command again to continue.
     """
-    from rich.console import Console
-
-    from nocta.core.errors import ConfigError
     from nocta.report.paper import Request, find_recipe
     from nocta.report.paper import reproduce as make
 
@@ -91,7 +85,7 @@ def reproduce(
         console.print(_listing())
         return
     if not name:
-        raise ConfigError("Name a table or figure; `nocta reproduce --list` shows all.")
+        raise ConfigError("Give a table or figure; `nocta reproduce --list` shows the names.")
     recipe = find_recipe(name)
     request = Request(
         out=out,
@@ -105,24 +99,16 @@ def reproduce(
         dask=dask,
         progress=not quiet,
     )
-    try:
+    with stoppable(f"Finished jobs are in '{out}'; run the same command again to continue."):
         page = make(recipe, request)
-    except KeyboardInterrupt:
-        typer.echo(
-            f"\nStopped. What is finished is in '{out}'; the same command goes on.", err=True
-        )
-        raise typer.Exit(130) from None
     files = page.write(out)
     for sheets in page.sheets.values():
         for sheet in sheets[:1]:
             console.print(_table(sheet, console))
     console.print(f"In {out}: {', '.join(file.name for file in files)}", soft_wrap=True)
     if page.failures:
-        errors = Console(stderr=True, highlight=False)
-        errors.print(f"{len(page.failures)} job(s) failed; the same command tries them again.")
-        for failure in page.failures:
-            errors.print(f"  {failure}", style="red", markup=False)
-        raise typer.Exit(1)
+        head = f"{len(page.failures)} job(s) failed; run the same command to try them again."
+        exit_on_failures([head, *(f"  {failure}" for failure in page.failures)])
 
 
 def _sources(
@@ -132,27 +118,22 @@ def _sources(
     options: list[str],
     usual: tuple[str, ...],
 ) -> tuple[DataSource, ...]:
-    """The data named on the command line; the recipe's own where only its options are given."""
-    from nocta.core.errors import ConfigError
-
+    """The data given on the command line; the recipe's own if only its options are given."""
     if not data and (path is not None or options) and len(usual) == 1:
         data = list(usual)
     if (schema is not None or path is not None or options) and len(data) != 1:
         raise ConfigError(
-            "--schema, --path and --data-option belong to one data set; name it with --data."
+            "--schema, --path and --data-option apply to one data set; choose it with --data."
         )
     return tuple(data_source(name, schema, path, options) for name in data)
 
 
 def _listing() -> Table:
-    from rich.box import SIMPLE_HEAD
-    from rich.table import Table
-
     from nocta.report.paper import RECIPES
 
-    table = Table(box=SIMPLE_HEAD, pad_edge=False, padding=(0, 0, 0, 1))
-    for column in ("name", "in the paper", "what", "data"):
-        table.add_column(column, no_wrap=column == "name")
+    table = make_table("name", n_text=1, **TIGHT)
+    for column in ("in the paper", "what", "data"):
+        table.add_column(column)
     for recipe in RECIPES:
         place, data = recipe.entry.place.partition(",")[0], ", ".join(recipe.data) or "its own"
         table.add_row(recipe.name, place, recipe.title, data)
@@ -160,7 +141,7 @@ def _listing() -> Table:
 
 
 def _table(sheet: Sheet, console: Console) -> Table:
-    """The table as wide as it reads best, or with errors below their numbers where that is wide."""
+    """The table in one line per row; if that is too wide, with errors below their numbers."""
     head, rows = sheet.readable()
     table = _laid_out(sheet.title, head, rows)
     unbounded = console.options.update(max_width=1000)
@@ -173,21 +154,11 @@ def _table(sheet: Sheet, console: Console) -> Table:
 
 
 def _laid_out(title: str, head: list[str], rows: list[list[str]], folded: bool = False) -> Table:
-    from rich.box import SIMPLE_HEAD
-    from rich.table import Table
-
-    table = Table(
-        title=title,
-        title_justify="left",
-        box=SIMPLE_HEAD,
-        pad_edge=False,
-        padding=(0, 0, 0, 1),
-    )
-    for i, column in enumerate(head):
-        # A number stays with its error; names of columns may take several lines.
-        name = "\n".join(column.split()) if i else column
-        side: Literal["left", "right"] = "right" if i else "left"
-        table.add_column(name, justify=side, no_wrap=not folded, overflow="fold")
+    # A number stays beside its error; column names may take several lines.
+    names = [head[0], *("\n".join(column.split()) for column in head[1:])]
+    table = make_table(*names, n_text=1, wrap=folded, title=title, **TIGHT)
+    for column in table.columns:
+        column.overflow = "fold"
     for row in rows:
         table.add_row(*row)
     return table
