@@ -27,7 +27,11 @@ def compare(
     data: DataArgument,
     methods: Annotated[
         str,
-        typer.Option("--methods", help="Names, separated by commas, or `all`.", show_default=False),
+        typer.Option(
+            "--methods",
+            help="Names, separated by commas, or `all`: every built-in method.",
+            show_default=False,
+        ),
     ],
     out: Annotated[
         Path,

@@ -20,6 +20,7 @@ from nocta.cli.running import QuietOption
 from nocta.core.currency import money
 
 if TYPE_CHECKING:
+    from nocta.methods.saving import SavedMethod
     from nocta.model.nocta import NOCTA
 
 
@@ -29,7 +30,7 @@ def fit(
     method: Annotated[
         str,
         typer.Option(
-            "--method", help="`nocta-amortized`, `nocta-contrastive` or `nocta-ensemble`."
+            "--method", help="A method that can be saved; `nocta methods` lists all methods."
         ),
     ] = "nocta-amortized",
     preset: Annotated[
@@ -59,32 +60,32 @@ def fit(
         ),
     ] = None,
     points: Annotated[
-        int, typer.Option("--points", min=1, help="Cost weights to find and keep.")
+        int, typer.Option("--points", min=1, help="Operating points to find and keep.")
     ] = 10,
     option: Annotated[
         list[str] | None,
         typer.Option(
             "--option",
             "-o",
-            help="Option of the preset as NAME=VALUE, for example -o metric=values; repeatable. "
-            "nocta.model.presets.options lists them.",
+            help="Option of the method as NAME=VALUE, for example -o metric=values; repeatable. "
+            "`nocta methods METHOD` lists them.",
             show_default=False,
         ),
     ] = None,
     resume: Annotated[
-        bool, typer.Option("--resume", help="Go on with a fit that was stopped.")
+        bool, typer.Option("--resume", help="Continue a fit that was stopped.")
     ] = False,
     force: Annotated[
         bool, typer.Option("--force", help="Replace what an earlier fit left in the folder.")
     ] = False,
     quick: Annotated[
-        bool, typer.Option("--quick", help="A rehearsal: few subjects, short training.")
+        bool, typer.Option("--quick", help="A quick run: few subjects, short training.")
     ] = False,
     quiet: QuietOption = False,
 ) -> None:
     """Train a method and save it in a folder, with a card that says what it is good for.
 
-    Test subjects are set aside and never touched. About ten cost weights that spread over the
+    Test subjects are set aside and never touched. About ten operating points that spread over the
     whole range of cost are found on validation and kept with the model.
     """
     from nocta.core.errors import ConfigError
@@ -112,12 +113,14 @@ def fit(
             say=lambda line: typer.echo(line, err=True),
         )
     except KeyboardInterrupt:
-        typer.echo(f"\nStopped. Finished stages are in '{out}'; go on with --resume.", err=True)
+        typer.echo(f"\nStopped. Finished stages are in '{out}'; continue with --resume.", err=True)
         raise typer.Exit(130) from None
     _print(model, data, out)
 
 
-def _print(model: NOCTA, data: str, out: Path) -> None:
+def _print(model: NOCTA | SavedMethod, data: str, out: Path) -> None:
+    import json
+
     from rich.box import SIMPLE_HEAD
     from rich.console import Console
     from rich.table import Table
@@ -127,20 +130,23 @@ def _print(model: NOCTA, data: str, out: Path) -> None:
         title_justify="left",
         box=SIMPLE_HEAD,
     )
-    for name in ("cost weight", "mean cost", "accuracy", "AP", "cross-entropy"):
+    weighted = all("cost_weight" in point for point in model.record_["validation"])
+    knob = "cost weight" if weighted else "setting"
+    for name in (knob, "mean cost", "accuracy", "AP", "cross-entropy"):
         table.add_column(name, justify="right", no_wrap=True)
     for point in model.record_["validation"]:
         measured = (point[name] for name in ("accuracy", "ap", "cross_entropy"))
         table.add_row(
-            f"{point['cost_weight']:.4g}",
+            f"{point['cost_weight']:.4g}" if weighted else json.dumps(point["setting"]),
             money(point["cost"], model.catalog_.currency),
             *("" if value is None else f"{value:.3f}" for value in measured),
         )
     console = Console()
     console.print(table)
     console.print(f"Saved in {out}; read {out / 'card.md'}.", highlight=False)
+    plan = f"nocta plan {out} HISTORY.csv, or " if weighted else ""
     console.print(
-        f"Next: nocta plan {out} HISTORY.csv, or nocta evaluate {out} {data} --out results.csv",
+        f"Next: {plan}nocta evaluate {out} {data} --out results.csv",
         highlight=False,
         markup=False,
     )

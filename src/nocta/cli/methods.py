@@ -22,17 +22,20 @@ def methods(
         str, typer.Option("--preset", help="`default`, or `paper` for the published networks.")
     ] = "default",
 ) -> None:
-    """List the methods of `nocta compare`, or the options of one with their defaults."""
+    """List the methods, built in and installed, or the options of one with their defaults.
+
+    `--methods all` of `nocta compare` means the built-in ones; name the others explicitly.
+    """
     from rich.console import Console
 
     from nocta.core.errors import ConfigError
-    from nocta.methods.registry import METHODS, method_class
+    from nocta.methods.registry import method_class, method_names
 
     if preset not in ("default", "paper"):
         raise ConfigError(f"--preset is '{preset}'; use 'default' or 'paper'.")
     console = Console(markup=False, highlight=False)
     if name is None:
-        console.print(_overview(list(METHODS)))
+        console.print(_overview(method_names()))
         typer.echo("`nocta methods NAME` shows the options of one.")
         return
     cls = method_class(name)
@@ -62,30 +65,39 @@ def option_meanings(documented: type[Any]) -> dict[str, str]:
 def _overview(names: list[str]) -> Table:
     from rich.table import Table
 
-    from nocta.methods.registry import method_class
+    from nocta.core.errors import ConfigError
+    from nocta.methods.registry import METHODS, method_class
 
     table = Table("method", "what it is", box=None, header_style="bold")
     for name in names:
-        table.add_row(name, _summary(method_class(name)))
+        try:
+            text = _summary(method_class(name))
+        except ConfigError as error:  # one package that does not work hides no other method
+            text = str(error)
+        table.add_row(name, text if name in METHODS else f"{text} (installed)")
     return table
 
 
 def _options(name: str, preset: Preset) -> Table:
     from rich.table import Table
 
+    from nocta.core.options import allowed, constructor_options
     from nocta.methods.registry import method_class
     from nocta.runs.method_options import option_defaults, typed
 
     cls = method_class(name)
     bundle = cls.option_bundle(preset)
-    meanings = {**(option_meanings(bundle) if bundle else {}), **option_meanings(cls)}
-    table = Table("option", "default", "meaning", box=None, header_style="bold")
+    bundled = {} if bundle is None else bundle.model_fields
+    meanings = {n: " ".join((f.description or "").split()) for n, f in bundled.items()}
+    meanings |= option_meanings(cls)
+    table = Table("option", "default", "allowed", "meaning", box=None, header_style="bold")
     for option, default in option_defaults(name, preset).items():
         try:
             shown = "" if default is None else typed(default)
         except TypeError:  # a bundle within the bundle: not for the command line
             continue
-        table.add_row(option, shown, meanings.get(option, ""))
+        home = bundle if bundle is not None and option in bundled else constructor_options(cls)
+        table.add_row(option, shown, allowed(home, option), meanings.get(option, ""))
     return table
 
 
