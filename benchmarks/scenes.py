@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
@@ -148,7 +148,7 @@ def recipe(model: nocta.NOCTA, sizes: Sizes) -> str:
     bundle: type[Any] = PaperOptions if model.preset == "paper" else DefaultOptions
     options = read_options(bundle, model.options or {})
     whole = {
-        "options": asdict(options),
+        "options": options.model_dump(),
         "seed": model.seed,
         "subjects": sizes.subjects,
         "trained": sizes.trained,

@@ -29,24 +29,27 @@ if TYPE_CHECKING:
     from nocta.core.rollout import Rollout, rollout
     from nocta.evaluation.frontier import Frontier
     from nocta.methods.contract import Method
+    from nocta.methods.saving import load
     from nocta.model.nocta import NOCTA
-    from nocta.model.persistence import load
+    from nocta.model.presets.options import DefaultOptions, PaperOptions
 
 _HOMES = {
     "NOCTA": "nocta.model.nocta",
     "Catalog": "nocta.core.catalog",
     "Cohort": "nocta.core.cohort",
     "Decision": "nocta.core.policy",
+    "DefaultOptions": "nocta.model.presets.options",
     "Feature": "nocta.core.catalog",
     "Frontier": "nocta.evaluation.frontier",
     "History": "nocta.core.history",
     "Method": "nocta.methods.contract",
     "NoctEstimator": "nocta.core.estimator",
     "Observation": "nocta.core.policy",
+    "PaperOptions": "nocta.model.presets.options",
     "Policy": "nocta.core.policy",
     "Predictor": "nocta.core.predictor",
     "Rollout": "nocta.core.rollout",
-    "load": "nocta.model.persistence",
+    "load": "nocta.methods.saving",
     "rollout": "nocta.core.rollout",
 }
 _MODULES = ("datasets", "testing")
@@ -56,12 +59,14 @@ __all__ = [
     "Catalog",
     "Cohort",
     "Decision",
+    "DefaultOptions",
     "Feature",
     "Frontier",
     "History",
     "Method",
     "NoctEstimator",
     "Observation",
+    "PaperOptions",
     "Policy",
     "Predictor",
     "Rollout",

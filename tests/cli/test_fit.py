@@ -14,9 +14,10 @@ from typer.testing import CliRunner
 import nocta
 from nocta.cli.app import app
 from nocta.core.cohort import Cohort
+from nocta.model.archive import ARRAYS, read_manifest
 from nocta.model.folders import PARTIAL
 from nocta.model.nocta import NOCTA
-from nocta.model.persistence import ARRAYS, read_manifest, save_predictor
+from nocta.model.persistence import save_predictor
 from nocta.runs import fit_run
 from nocta.runs.checkpoint import Checkpoint
 

@@ -57,7 +57,7 @@ def test_the_papers_values_are_among_them_on_its_data_and_not_elsewhere(
     assert not {0.3, 0.4} & set(Fake().fit(*parts, seed=0).costs_)
 
 
-def test_a_rehearsal_fits_few(parts: list[Cohort]) -> None:
+def test_a_quick_run_fits_few(parts: list[Cohort]) -> None:
     assert Fake(quick=True).fit(*parts, seed=0).n_fits == N_FITS_QUICK
 
 

@@ -15,8 +15,8 @@ from nocta.core.rollout import rollout
 from nocta.methods.asac.method import Asac
 from nocta.methods.asac.training import AsacTraining, JointTraining
 from nocta.methods.dime.method import Dime
+from nocta.model.archive import ARRAYS
 from nocta.model.nocta import NOCTA
-from nocta.model.persistence import ARRAYS
 from nocta.model.presets.base import EstimatorName
 from nocta.predictors.cross_fitted import CrossFittedPredictor
 from nocta.predictors.summary import SummaryPredictor

@@ -11,10 +11,10 @@ import pytest
 import nocta
 from nocta.core.errors import ModelError, NotFittedError
 from nocta.core.history import History
-from nocta.model import persistence
-from nocta.model.folders import MANIFEST
+from nocta.model import archive
+from nocta.model.archive import ARRAYS, FORMAT, MANIFEST
 from nocta.model.nocta import NOCTA
-from nocta.model.persistence import ARRAYS, FORMAT, load_predictor, save_predictor
+from nocta.model.persistence import load_predictor, save_predictor
 from nocta.predictors.cross_fitted import CrossFittedPredictor
 from nocta.predictors.mlp import MLPPredictor
 from nocta.predictors.training import TrainingConfig
@@ -33,7 +33,7 @@ def resign(folder: Path, **changes: object) -> None:
     manifest = json.loads((folder / MANIFEST).read_text("utf-8"))
     manifest.pop("checksum")
     manifest |= changes
-    manifest["checksum"] = persistence._digest(persistence._canonical(manifest))
+    manifest["checksum"] = archive._hash(archive._canonical(manifest))
     (folder / MANIFEST).write_text(json.dumps(manifest), "utf-8")
 
 

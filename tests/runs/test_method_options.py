@@ -37,8 +37,8 @@ def test_the_preset_decides_which_options_there_are() -> None:
     ("options", "message"),
     [
         ({"kernal": "uniform"}, r"no option 'kernal'\. Did you mean 'kernel'"),
-        ({"kernel": "cubic"}, "kernel is 'cubic'; use one of 'uniform', 'gaussian'"),
-        ({"radius": "far"}, "cannot use radius = 'far'"),
+        ({"kernel": "cubic"}, "kernel is 'cubic'; use 'uniform' or 'gaussian'"),
+        ({"radius": "far"}, "radius is 'far'; use a number of at least 0 or null"),
         ({"options": {"kernel": "cubic"}}, "kernel is 'cubic'"),
     ],
 )
@@ -74,7 +74,7 @@ def test_impossible_values_of_baselines_are_refused_before_a_fit(
 @pytest.mark.parametrize(
     ("name", "options"), [("ras", {"rounds": 40}), ("difa", {"epochs": 9, "dropouts": (0.1, 0.2)})]
 )
-def test_a_rehearsal_keeps_what_is_given(name: str, options: dict[str, Any]) -> None:
+def test_a_quick_run_keeps_what_is_given(name: str, options: dict[str, Any]) -> None:
     method: Any = make_method(name, options, quick=True)
     used = method._training() if name == "ras" else method._read_options()
     assert {option: getattr(used, option) for option in options} == options

@@ -41,7 +41,9 @@ if TYPE_CHECKING:
 
 def compare(
     data: DataArgument,
-    methods: Annotated[str, typer.Option("--methods", help="Names separated by commas, or `all`.")],
+    methods: Annotated[
+        str, typer.Option("--methods", help="Names separated by commas, or `all` built-in methods.")
+    ],
     out: OutFolder,
     seeds: Annotated[int, typer.Option("--seeds", min=1, help="Number of seeds: 0, 1, 2, ...")] = 5,
     schema: SchemaOption = None,

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from nocta.core.environment import Availability
-    from nocta.model.nocta import NOCTA
+    from nocta.methods.saving import SavedMethod
 
 AUDITED = 48
 
@@ -69,7 +69,7 @@ def evaluate(
     Each operating point is written when it is finished. Large cohorts are processed in pieces.
     Run the same command again to continue a run that was stopped.
     """
-    from nocta.model.persistence import load
+    from nocta.methods.saving import load_saved
     from nocta.runs import saved
     from nocta.runs.evaluate_run import Evaluation
     from nocta.runs.results import is_results, results_frame, write_results
@@ -83,7 +83,7 @@ def evaluate(
     weights = parse_numbers("--cost-weights", cost_weights)
     limits = parse_numbers("--budgets", budgets)
     chosen = parse_data_options(data, data_option)
-    fitted = load(model)
+    fitted = load_saved(model)
     settings = saved.settings_of(fitted, weights, limits, points)
     judged = saved.subjects_to_judge(
         fitted,
@@ -116,15 +116,16 @@ def evaluate(
         typer.echo(f"Wrote {figure}.")
 
 
-def _print(frame: pd.DataFrame, model: NOCTA) -> None:
+def _print(frame: pd.DataFrame, model: SavedMethod) -> None:
 
     limited = bool(frame["budget"].notna().any())
-    head = ["cost weight", *(["budget"] if limited else []), "mean cost"]
+    knob = "cost weight" if model.method.has_cost_weight else "setting"
+    head = [knob, *(["budget"] if limited else []), "mean cost"]
     table = make_table(*head, "accuracy", "AP", "ROC AUC", "cross-entropy")
     currency = model.catalog_.currency
     for _, row in frame.iterrows():
         table.add_row(
-            f"{row['cost_weight']:.4g}",
+            f"{row['cost_weight']:.4g}" if model.method.has_cost_weight else row["setting"],
             *([money(row["budget"], currency)] if limited else []),
             money(row["cost"], currency),
             *(f"{row[name]:.3f}" for name in ("accuracy", "ap", "roc_auc", "cross_entropy")),
@@ -132,7 +133,7 @@ def _print(frame: pd.DataFrame, model: NOCTA) -> None:
     Console().print(table)
 
 
-def _draw(frame: pd.DataFrame, path: Path, model: NOCTA, metric: str) -> None:
+def _draw(frame: pd.DataFrame, path: Path, model: SavedMethod, metric: str) -> None:
     from nocta.report.plots.frontier import Panel, frontier_figure
     from nocta.report.plots.style import COLUMN, method_style, save_figure
 
@@ -140,7 +141,7 @@ def _draw(frame: pd.DataFrame, path: Path, model: NOCTA, metric: str) -> None:
     panel = Panel(
         frame,
         metric=metric,
-        title=f"{dataset}: {method_style(f'nocta-{model.estimator}').label}",
+        title=f"{dataset}: {method_style(model.name).label}",
         currency=model.catalog_.currency,
     )
     save_figure(frontier_figure(panel, (1.4 * COLUMN, COLUMN)), path)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+from rich.console import Console
 
 from nocta.cli.data import (
     DataArgument,
@@ -16,89 +18,71 @@ from nocta.cli.data import (
     say_what_was_read,
 )
 from nocta.cli.options import parse_options
-from nocta.cli.running import QuietOption
+from nocta.cli.outputs import make_table, say, stoppable
+from nocta.cli.running import (
+    FractionsOption,
+    PredictorOption,
+    PresetOption,
+    QuickOption,
+    QuietOption,
+    SplitColumnOption,
+)
 from nocta.core.currency import money
+from nocta.core.errors import ConfigError
 
 if TYPE_CHECKING:
+    from nocta.methods.saving import SavedMethod
     from nocta.model.nocta import NOCTA
 
 
 def fit(
     data: DataArgument,
-    out: Annotated[Path, typer.Option("--out", help="Folder of the model.", show_default=False)],
+    out: Annotated[Path, typer.Option("--out", help="Folder for the model.")],
     method: Annotated[
         str,
-        typer.Option(
-            "--method", help="`nocta-amortized`, `nocta-contrastive` or `nocta-ensemble`."
-        ),
+        typer.Option("--method", help="A method that can be saved; `nocta methods` lists all."),
     ] = "nocta-amortized",
-    preset: Annotated[
-        str, typer.Option("--preset", help="`default` (recommended) or `paper` (as published).")
-    ] = "default",
-    predictor: Annotated[
-        str,
-        typer.Option(
-            "--predictor",
-            help="What to acquire for: `learned`, `bayes` (synthetic only), or a plug-in.",
-        ),
-    ] = "learned",
+    preset: PresetOption = "default",
+    predictor: PredictorOption = "learned",
     seed: Annotated[
-        int, typer.Option("--seed", min=0, help="Same seed, same split, same model.")
+        int, typer.Option("--seed", min=0, help="Sets the split and the training.")
     ] = 0,
     schema: SchemaOption = None,
     path: PathOption = None,
     data_option: DataOptions = None,
-    split_column: Annotated[
-        str | None,
-        typer.Option(
-            "--split-column",
-            help="Column that assigns subjects to train, val and test; of a built-in data set "
-            "its own split, as its card calls it.",
-            show_default=False,
-        ),
-    ] = None,
-    fractions: Annotated[
-        str | None,
-        typer.Option(
-            "--fractions",
-            help="Size of train, validation and test; the data set's own by default: .7,.15,.15.",
-            show_default=False,
-        ),
-    ] = None,
+    split_column: SplitColumnOption = None,
+    fractions: FractionsOption = None,
     points: Annotated[
-        int, typer.Option("--points", min=1, help="Cost weights to find and keep.")
+        int, typer.Option("--points", min=1, help="Operating points to find and save.")
     ] = 10,
     option: Annotated[
         list[str] | None,
         typer.Option(
             "--option",
             "-o",
-            help="Option of the preset as NAME=VALUE, for example -o metric=values; repeatable. "
-            "nocta.model.presets.options lists them.",
-            show_default=False,
+            metavar="NAME=VALUE",
+            help="Set an option of the method, such as metric=values. Repeatable. "
+            "`nocta methods METHOD` lists the options.",
         ),
     ] = None,
     resume: Annotated[
-        bool, typer.Option("--resume", help="Go on with a fit that was stopped.")
+        bool, typer.Option("--resume", help="Continue a fit that was stopped.")
     ] = False,
     force: Annotated[
-        bool, typer.Option("--force", help="Replace what an earlier fit left in the folder.")
+        bool, typer.Option("--force", help="Replace an earlier fit in the folder.")
     ] = False,
-    quick: Annotated[
-        bool, typer.Option("--quick", help="A rehearsal: few subjects, short training.")
-    ] = False,
+    quick: QuickOption = False,
     quiet: QuietOption = False,
 ) -> None:
-    """Train a method and save it in a folder, with a card that says what it is good for.
+    """Train a method and save it in a folder, with a card that describes it.
 
-    Test subjects are set aside and never touched. About ten cost weights that spread over the
-    whole range of cost are found on validation and kept with the model.
+    Test subjects are held out and never touched. About ten operating points that spread over the
+    whole range of cost are found on validation and saved with the model.
     """
-    from nocta.core.errors import ConfigError
     from nocta.runs.fit_run import FitRequest, fit_to_folder
 
     if preset not in ("default", "paper"):
-        raise ConfigError(f"preset is '{preset}'; use 'default' or 'paper'.")
+        raise ConfigError(f"--preset is '{preset}'; use 'default' or 'paper'.")
     request = FitRequest(
         source=data_source(data, schema, path, data_option, split_column, fractions),
         method=method,
@@ -110,45 +94,25 @@ def fit(
         predictor=predictor,
     )
     say_what_was_read(request.source, seed)
-    try:
-        model = fit_to_folder(
-            request,
-            out,
-            resume=resume,
-            force=force,
-            progress=not quiet,
-            say=lambda line: typer.echo(line, err=True),
-        )
-    except KeyboardInterrupt:
-        typer.echo(f"\nStopped. Finished stages are in '{out}'; go on with --resume.", err=True)
-        raise typer.Exit(130) from None
+    with stoppable(f"Finished stages are in '{out}'; continue with --resume."):
+        model = fit_to_folder(request, out, resume=resume, force=force, progress=not quiet, say=say)
     _print(model, data, out)
 
 
-def _print(model: NOCTA, data: str, out: Path) -> None:
-    from rich.box import SIMPLE_HEAD
-    from rich.console import Console
-    from rich.table import Table
-
-    table = Table(
-        title="On validation, cheapest first",
-        title_justify="left",
-        box=SIMPLE_HEAD,
-    )
-    for name in ("cost weight", "mean cost", "accuracy", "AP", "cross-entropy"):
-        table.add_column(name, justify="right", no_wrap=True)
-    for point in model.record_["validation"]:
+def _print(model: NOCTA | SavedMethod, data: str, out: Path) -> None:
+    points = model.record_["validation"]
+    weighted = all("cost_weight" in point for point in points)
+    knob, title = "cost weight" if weighted else "setting", "On validation, cheapest first"
+    table = make_table(knob, "mean cost", "accuracy", "AP", "cross-entropy", title=title)
+    for point in points:
         measured = (point[name] for name in ("accuracy", "ap", "cross_entropy"))
         table.add_row(
-            f"{point['cost_weight']:.4g}",
+            f"{point['cost_weight']:.4g}" if weighted else json.dumps(point["setting"]),
             money(point["cost"], model.catalog_.currency),
             *("" if value is None else f"{value:.3f}" for value in measured),
         )
-    console = Console()
+    console = Console(highlight=False, markup=False)
     console.print(table)
-    console.print(f"Saved in {out}; read {out / 'card.md'}.", highlight=False)
-    console.print(
-        f"Next: nocta plan {out} HISTORY.csv, or nocta evaluate {out} {data} --out results.csv",
-        highlight=False,
-        markup=False,
-    )
+    console.print(f"Saved in {out}; {out / 'card.md'} describes the model.")
+    plan = f"nocta plan {out} HISTORY.csv, or " if weighted else ""
+    console.print(f"Next: {plan}nocta evaluate {out} {data} --out results.csv")

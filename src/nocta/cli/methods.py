@@ -7,33 +7,32 @@ import re
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from rich.console import Console
+from rich.table import Table
+
+from nocta.cli.running import PresetOption
+from nocta.core.errors import ConfigError
 
 if TYPE_CHECKING:
-    from rich.table import Table
-
     from nocta.predictors.fitting import Preset
 
 
 def methods(
-    name: Annotated[
-        str | None, typer.Argument(help="Show the options of this method.", show_default=False)
-    ] = None,
-    preset: Annotated[
-        str, typer.Option("--preset", help="`default`, or `paper` for the published networks.")
-    ] = "default",
+    name: Annotated[str | None, typer.Argument(help="Show the options of this method.")] = None,
+    preset: PresetOption = "default",
 ) -> None:
-    """List the methods of `nocta compare`, or the options of one with their defaults."""
-    from rich.console import Console
+    """List the methods, built in and installed, or the options of one with their defaults.
 
-    from nocta.core.errors import ConfigError
-    from nocta.methods.registry import METHODS, method_class
+    `nocta compare --methods all` means the built-in methods; name installed ones explicitly.
+    """
+    from nocta.methods.registry import method_class, method_names
 
     if preset not in ("default", "paper"):
         raise ConfigError(f"--preset is '{preset}'; use 'default' or 'paper'.")
     console = Console(markup=False, highlight=False)
     if name is None:
-        console.print(_overview(list(METHODS)))
-        typer.echo("`nocta methods NAME` shows the options of one.")
+        console.print(_overview(method_names()))
+        typer.echo("`nocta methods NAME` shows the options of a method.")
         return
     cls = method_class(name)
     console.print(_summary(cls))
@@ -42,7 +41,7 @@ def methods(
         console.print(table)
         typer.echo(f"Set them with `nocta compare -o {name}.OPTION=VALUE`.")
     else:
-        typer.echo("It has no options.")
+        typer.echo("This method has no options.")
 
 
 def option_meanings(documented: type[Any]) -> dict[str, str]:
@@ -60,32 +59,36 @@ def option_meanings(documented: type[Any]) -> dict[str, str]:
 
 
 def _overview(names: list[str]) -> Table:
-    from rich.table import Table
-
-    from nocta.methods.registry import method_class
+    from nocta.methods.registry import METHODS, method_class
 
     table = Table("method", "what it is", box=None, header_style="bold")
     for name in names:
-        table.add_row(name, _summary(method_class(name)))
+        try:
+            text = _summary(method_class(name))
+        except ConfigError as error:  # a broken package must not hide the other methods
+            text = str(error)
+        table.add_row(name, text if name in METHODS else f"{text} (installed)")
     return table
 
 
 def _options(name: str, preset: Preset) -> Table:
-    from rich.table import Table
-
+    from nocta.core.options import allowed, constructor_options
     from nocta.methods.registry import method_class
     from nocta.runs.method_options import option_defaults, typed
 
     cls = method_class(name)
     bundle = cls.option_bundle(preset)
-    meanings = {**(option_meanings(bundle) if bundle else {}), **option_meanings(cls)}
-    table = Table("option", "default", "meaning", box=None, header_style="bold")
+    bundled = {} if bundle is None else bundle.model_fields
+    meanings = {n: " ".join((f.description or "").split()) for n, f in bundled.items()}
+    meanings |= option_meanings(cls)
+    table = Table("option", "default", "allowed", "meaning", box=None, header_style="bold")
     for option, default in option_defaults(name, preset).items():
         try:
             shown = "" if default is None else typed(default)
         except TypeError:  # a bundle within the bundle: not for the command line
             continue
-        table.add_row(option, shown, meanings.get(option, ""))
+        home = bundle if bundle is not None and option in bundled else constructor_options(cls)
+        table.add_row(option, shown, allowed(home, option), meanings.get(option, ""))
     return table
 
 

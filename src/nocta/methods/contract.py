@@ -1,11 +1,12 @@
 """The method contract: what a comparison needs from every method, ours and the baselines.
 
-A `Method` is fitted once per seed, proposes its own trade-off knob values on validation, and
+A `Method` is fitted once per seed, proposes values of its own trade-off knob on validation, and
 turns each of them into a `Policy`. The comparison never asks what kind of method it is.
 """
 
 from __future__ import annotations
 
+import inspect
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, Protocol, Self
@@ -13,12 +14,14 @@ from typing import Any, ClassVar, Protocol, Self
 from nocta.core.cohort import Cohort
 from nocta.core.environment import Availability, Results
 from nocta.core.errors import ConfigError, NotFittedError
+from nocta.core.options import Options, check_arguments, given_values, read_options
 from nocta.core.policy import Policy
 from nocta.core.predictor import Predictor
+from nocta.model.state import Arrays, State
 
 
 class Trial(Protocol):
-    """Whom a search space asks for values: an optuna trial, or anything like it."""
+    """Suggests values for a search space: an optuna trial, or anything like it."""
 
     def suggest_categorical(self, name: str, choices: Sequence[Any]) -> Any:
         """One of some values."""
@@ -34,14 +37,16 @@ class Method(ABC):
     """One way to acquire, with one knob that trades quality for cost.
 
     To add a method: write `fit` (store what is learned, return `self`), `settings` (the knob
-    values worth trying, as plain data that can be written to `results.csv`) and `policy`.
-    Then add a line to `nocta.methods.registry.METHODS`.
+    values worth trying, as plain data that can be written to `results.csv`) and `policy`. Then
+    declare the class as an entry point of `nocta.methods` in your package, or pass it to
+    `nocta.methods.registry.register_method`. `__init__` only stores its arguments; their
+    annotations say which values are allowed. With `state` and `from_state`, `nocta fit` saves it.
 
-    A setting may contain the key `"budget"`: whoever runs the policy passes that number to
+    A setting may contain the key `"budget"`: the comparison passes that number to
     `nocta.core.rollout` as well, where it becomes a hard limit.
     """
 
-    #: How the method is called on the command line and in results.
+    #: The name of the method on the command line and in results.
     name: ClassVar[str]
     #: Whether `fit` uses the predictor it is given; the others train their own.
     shares_predictor: ClassVar[bool] = False
@@ -49,10 +54,9 @@ class Method(ABC):
     has_cost_weight: ClassVar[bool] = False
     #: Whether its policies add to a visit one feature after the other (`Policy.acts_within_visit`).
     acts_within_visit: ClassVar[bool] = False
-    #: The rule it will be judged under, set before `fit` by whoever judges; roll-outs on
-    #: validation follow it.
+    #: The rule of the comparison, set before `fit`; roll-outs on validation follow it.
     availability: Availability = "on-arrival"
-    #: Likewise, when a visit's results are shown; it matters to methods that act within visits.
+    #: When a visit's results are shown, set before `fit`; for methods that act within visits.
     results: Results = "after-visit"
 
     @abstractmethod
@@ -65,7 +69,7 @@ class Method(ABC):
         predictor: Predictor | None = None,
         progress: bool = False,
     ) -> Self:
-        """Learn from `train`; choose whatever is to be chosen on `val`.
+        """Learn from `train`; choose on `val`.
 
         Args:
             train: Subjects to learn from.
@@ -79,8 +83,8 @@ class Method(ABC):
     def settings(self, val: Cohort, n_points: int) -> list[dict[str, Any]]:
         """At most `n_points` knob values whose costs on `val` spread evenly, cheapest first.
 
-        They aim at 5 % to 90 % of what acquiring everything costs (`cost_targets`). A method
-        without a knob returns one empty setting.
+        They aim at 5 % to 90 % of the cost of everything (`cost_targets`). A method without a
+        knob returns one empty setting.
         """
 
     @abstractmethod
@@ -88,34 +92,43 @@ class Method(ABC):
         """The policy at one operating point."""
 
     def search_space(self, trial: Trial) -> dict[str, Any]:
-        """Options worth trying when the method is tuned, each asked of `trial` by its own name.
+        """Options worth trying when the method is tuned, each suggested by `trial` by its name.
 
         Called before `fit`, so it may depend on the preset. Keep it small: a handful of options
         that matter, with the defaults among their values. By default there is nothing to tune.
-
-        Args:
-            trial: Suggests a value for each name.
         """
         return {}
 
     def check_options(self) -> None:
-        """Raise `ConfigError` where an option cannot work; called before anything is run."""
-        return None
+        """Raise `ConfigError` if an option cannot work; called before anything is run."""
+        check_arguments(self)
+        bundle = self.option_bundle(getattr(self, "preset", "default"))
+        if bundle is not None:
+            read_options(bundle, getattr(self, "options", None))
 
     def check_predictor(self, predictor: Predictor) -> None:
         """Raise `ConfigError` if the method cannot use a predictor, fitted or not."""
         return None
 
     @classmethod
-    def option_bundle(cls, preset: str) -> type[Any] | None:
-        """A dataclass whose fields are options too, handed to the constructor as `options`.
-
-        A method with nothing but plain arguments has none.
-
-        Args:
-            preset: Different presets may have different options.
-        """
+    def option_bundle(cls, preset: str) -> type[Options] | None:
+        """Further options, passed to the constructor as `options`; different for each preset."""
         return None
+
+    def arguments(self) -> dict[str, Any]:
+        """The arguments of the constructor as plain data."""
+        names = inspect.signature(type(self)).parameters
+        found = {name: getattr(self, name) for name in names}
+        return {k: given_values(v) if isinstance(v, Options) else v for k, v in found.items()}
+
+    def state(self) -> State:
+        """Plain configuration and arrays that restore the fitted method; optional."""
+        raise NotImplementedError(f"Method '{self.name}' cannot be saved: it has no `state`.")
+
+    @classmethod
+    def from_state(cls, config: dict[str, Any], arrays: Arrays) -> Self:
+        """Inverse of `state`; optional."""
+        raise NotImplementedError(f"Method '{cls.name}' cannot be loaded: it has no `from_state`.")
 
 
 def require_predictor(method: Method, predictor: Predictor | None) -> Predictor:
@@ -129,7 +142,7 @@ def require_predictor(method: Method, predictor: Predictor | None) -> Predictor:
 
 
 def require_fitted(method: Method, attribute: str) -> None:
-    """Raise `NotFittedError` where `fit` has not been called."""
+    """Raise `NotFittedError` if `fit` has not been called."""
     if not hasattr(method, attribute):
         raise NotFittedError(
             f"Method '{method.name}' is not fitted yet; call fit(train, val, seed=0)."

@@ -2,36 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, ClassVar, Self
 
 from nocta.core.cohort import Cohort
+from nocta.core.options import Options, given_values
 from nocta.core.policy import Policy
 from nocta.core.predictor import Predictor, require_network
 from nocta.methods.contract import Method, Trial, require_fitted
-from nocta.model.nocta import NOCTA
-from nocta.model.presets.base import EstimatorName
-from nocta.model.presets.options import options_class
+from nocta.model.nocta import NOCTA, model_options
+from nocta.model.presets.plugin import BUILT_IN
 from nocta.predictors.fitting import Preset
 
 
-class _NoctaMethod(Method):
-    """What the three share; subclasses name the estimator.
+class NoctaMethod(Method):
+    """What the methods share; subclasses name the estimator.
 
     Args:
         preset: See `NOCTA`.
-        options: Of the preset.
-        quick: A rehearsal: plans are learned from random ones only.
+        options: Options of the preset.
+        quick: A quick run: estimators learn from random plans only.
     """
 
-    estimator: ClassVar[EstimatorName]
+    estimator: ClassVar[str]
     shares_predictor = True
     has_cost_weight = True
 
     def __init__(
         self,
         preset: Preset = "default",
-        options: dict[str, Any] | None = None,
+        options: Options | Mapping[str, Any] | None = None,
         quick: bool = False,
     ) -> None:
         self.preset: Preset = preset
@@ -43,15 +43,15 @@ class _NoctaMethod(Method):
         both = ("amortized", "contrastive")
         out: dict[str, Any] = {}
         for part in both if self.estimator == "ensemble" else (self.estimator,):
-            out |= _SPACES[self.preset, part](trial)
+            if (self.preset, part) in _SPACES:
+                out |= _SPACES[self.preset, part](trial)
         if self.preset == "default" and "hidden" in out and not self.quick:
             out["n_rounds"] = trial.suggest_int("n_rounds", 1, 5)
         return out
 
     @classmethod
-    def option_bundle(cls, preset: str) -> type[Any] | None:
-        """The options of the preset."""
-        return options_class(preset)
+    def option_bundle(cls, preset: str) -> type[Options]:
+        return model_options(preset, cls.estimator)
 
     def check_predictor(self, predictor: Predictor) -> None:
         if self.preset == "paper":
@@ -70,8 +70,8 @@ class _NoctaMethod(Method):
         predictor: Predictor | None = None,
         progress: bool = False,
     ) -> Self:
-        short = quick_options(self.preset) if self.quick else {}
-        options = {**short, **(self.options or {})} or None
+        short = quick_options(self.preset, self.estimator) if self.quick else {}
+        options = {**short, **given_values(self.options)} or None
         self.model_ = NOCTA(self.estimator, self.preset, seed, options)
         self.model_.fit(train, val, predictor=predictor, progress=progress)
         return self
@@ -128,26 +128,28 @@ _SPACES: dict[tuple[Preset, str], Callable[[Trial], dict[str, Any]]] = {
 }
 
 
-def quick_options(preset: Preset) -> dict[str, Any]:
-    """Options of a preset for a rehearsal."""
+def quick_options(preset: Preset, estimator: str = "amortized") -> dict[str, Any]:
+    """Options of a preset for a quick run."""
+    if estimator not in BUILT_IN:
+        return {}
     return {"n_rounds": 0} if preset == "default" else {"embedding_epochs": 2}
 
 
-class NoctaAmortized(_NoctaMethod):
+class NoctaAmortized(NoctaMethod):
     """NOCT-Amortized: a network predicts what a plan will save."""
 
     name = "nocta-amortized"
     estimator = "amortized"
 
 
-class NoctaContrastive(_NoctaMethod):
+class NoctaContrastive(NoctaMethod):
     """NOCT-Contrastive: similar training subjects vote on a plan."""
 
     name = "nocta-contrastive"
     estimator = "contrastive"
 
 
-class NoctaEnsemble(_NoctaMethod):
+class NoctaEnsemble(NoctaMethod):
     """Both estimators, mixed on validation."""
 
     name = "nocta-ensemble"

@@ -1,10 +1,19 @@
-"""Every method by its name, imported only when asked for."""
+"""Every method by its name, imported only when it is used.
+
+Besides the built-in methods there are those of installed packages (the entry point
+`nocta.methods`), one method `nocta-NAME` for every installed estimator `NAME` (`nocta.estimators`),
+and those that this process registered.
+"""
 
 from __future__ import annotations
 
+import inspect
+from functools import cache
 from importlib import import_module
+from typing import TypeVar
 
 from nocta.core.errors import ConfigError, did_you_mean
+from nocta.core.plugins import load_plugin, plugins
 from nocta.methods.contract import Method
 
 #: Name on the command line -> where the class lives. Strings, so that `--help` stays quick.
@@ -17,40 +26,77 @@ METHODS: dict[str, str] = {
     "as": "nocta.methods.ras.method:As",
     "dime": "nocta.methods.dime.method:Dime",
     "difa": "nocta.methods.difa.method:Difa",
-    "nothing": "nocta.methods.reference.simple:Nothing",
-    "everything": "nocta.methods.reference.simple:Everything",
-    "first-visit": "nocta.methods.reference.simple:FirstVisit",
-    "periodic": "nocta.methods.reference.simple:Periodic",
-    "random": "nocta.methods.reference.simple:Random",
-    "static": "nocta.methods.reference.simple:Static",
+    "nothing": "nocta.methods.reference.method:Nothing",
+    "everything": "nocta.methods.reference.method:Everything",
+    "first-visit": "nocta.methods.reference.method:FirstVisit",
+    "periodic": "nocta.methods.reference.periodic:Periodic",
+    "random": "nocta.methods.reference.method:Random",
+    "static": "nocta.methods.reference.method:Static",
 }
 _BUILT_IN = frozenset(METHODS)
+_LOCAL: dict[str, type[Method]] = {}
+M = TypeVar("M", bound=type[Method])
+
+
+def method_names() -> list[str]:
+    """Every name that `method_class` knows: built-in ones first, then installed, then registered.
+
+    Raises:
+        ConfigError: An installed package provides a built-in name.
+    """
+    return list(dict.fromkeys([*METHODS, *_installed(), *_LOCAL]))
 
 
 def method_class(name: str) -> type[Method]:
     """The class of a method.
 
+    Raises:
+        ConfigError: There is no such method, or an installed one does not keep the contract.
+
     Example:
         >>> method_class("static").name
         'static'
     """
-    if name not in METHODS:
-        known = ", ".join(METHODS)
+    known = method_names()
+    if name not in known:
         raise ConfigError(
-            f"There is no method '{name}'.{did_you_mean(name, METHODS)} Known: {known}."
+            f"There is no method '{name}'.{did_you_mean(name, known)} Known: {', '.join(known)}."
         )
+    if name in _LOCAL:
+        return _LOCAL[name]
+    if name not in METHODS:
+        return _installed_class(name)
     module, _, attribute = METHODS[name].partition(":")
     found: type[Method] = getattr(import_module(module), attribute)
     return found
 
 
+def register_method(cls: M) -> M:
+    """Make a method known to this process, under its `name`; may be used as a decorator.
+
+    Other processes do not see it: for `--jobs` and clusters, install it as an entry point.
+
+    Raises:
+        ConfigError: It is not a class of methods, or its name is taken.
+    """
+    name = getattr(cls, "name", None)
+    if not isinstance(cls, type) or not issubclass(cls, Method) or not isinstance(name, str):
+        raise ConfigError(f"{cls!r} is not a class derived from nocta.Method with a `name`.")
+    if name in (*METHODS, *_installed()):
+        raise ConfigError(f"The name '{name}' belongs to another method; choose another `name`.")
+    _LOCAL[name] = cls
+    return cls
+
+
 def is_local(name: str) -> bool:
     """Whether a method is known to this process only."""
-    return name in METHODS and name not in _BUILT_IN
+    return name in _LOCAL or (name in METHODS and name not in _BUILT_IN)
 
 
 def parse_methods(text: str) -> list[str]:
-    """Names from `"a,b"`; `"all"` means every method. Unknown names are reported at once.
+    """Names from `"a,b"`. Unknown names are reported at once.
+
+    `"all"` means every built-in method; installed ones are named explicitly.
 
     Example:
         >>> parse_methods("static, random")
@@ -59,8 +105,41 @@ def parse_methods(text: str) -> list[str]:
     if text.strip() == "all":
         return list(METHODS)
     names = list(dict.fromkeys(part.strip() for part in text.split(",") if part.strip()))
-    unknown = [name for name in names if name not in METHODS]
+    known = method_names()
+    unknown = [name for name in names if name not in known]
     if unknown or not names:
-        hints = " ".join(f"There is no method '{n}'.{did_you_mean(n, METHODS)}" for n in unknown)
-        raise ConfigError(f"{hints or 'No method was named.'} Known: {', '.join(METHODS)}.")
+        hints = " ".join(f"There is no method '{n}'.{did_you_mean(n, known)}" for n in unknown)
+        raise ConfigError(f"{hints or 'No method was named.'} Known: {', '.join(known)}.")
     return names
+
+
+def _installed() -> dict[str, str | None]:
+    """Names from entry points; the value is the estimator, if it is one."""
+    found: dict[str, str | None] = dict.fromkeys(plugins("nocta.methods"))
+    for estimator in plugins("nocta.estimators"):
+        found.setdefault(f"nocta-{estimator}", estimator)
+    for name in found:
+        if name in METHODS:
+            raise ConfigError(
+                f"An installed package provides the method '{name}', but that name is built in. "
+                f"Rename it there, or uninstall the package."
+            )
+    return found
+
+
+@cache
+def _installed_class(name: str) -> type[Method]:
+    estimator = _installed()[name]
+    if estimator is not None:
+        from nocta.methods.nocta import NoctaMethod
+        from nocta.model.presets.plugin import estimator_class
+
+        doc = inspect.getdoc(estimator_class(estimator)) or f"NOCTA with '{estimator}'."
+        named = {"name": name, "estimator": estimator, "__doc__": doc.split("\n\n")[0]}
+        return type(f"Nocta{estimator.title()}", (NoctaMethod,), named)
+    cls: type[Method] = load_plugin("nocta.methods", name, Method)
+    if not isinstance(cls, type) or getattr(cls, "name", None) != name:
+        raise ConfigError(
+            f"'{name}' of 'nocta.methods' is {cls!r}; expected a class whose `name` is '{name}'."
+        )
+    return cls

@@ -1,39 +1,51 @@
-"""Methods that must be trained anew for every value of their trade-off knob.
+"""Methods that are trained once for every value of their trade-off knob.
 
 NOCTA keeps loss and cost apart until plans are ranked, so one fit serves every cost weight. Most
-published methods put the weight into their training loss: each operating point is a fit of its
-own. `RetrainedMethod` spends a fixed number of fits where they spread the costs best, the same
-number for every such method.
+published methods put the weight into their training loss, so each operating point needs a fit.
+`RetrainedMethod` places the same number of fits for every such method where costs spread best.
 """
 
 from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar, Self
+from typing import Annotated, Any, ClassVar, Self
 
 import numpy as np
+from pydantic import BeforeValidator, Field
 
 from nocta.core.cohort import Cohort
 from nocta.core.errors import ConfigError
 from nocta.core.operating_points import cost_targets, nearest_to_targets, spread_knob
+from nocta.core.options import NonNegative
 from nocta.core.policy import Policy
 from nocta.core.predictor import Predictor
 from nocta.core.rollout import rollout
 from nocta.methods.contract import Method, knob_value, require_fitted
+from nocta.model.state import Arrays, State, add_part, take_part
 
-#: Fits per seed where no grid is given, and in a rehearsal.
+#: Fits per seed if no grid is given, and in a quick run.
 N_FITS = 7
 N_FITS_QUICK = 3
+
+
+def _as_list(grid: Any) -> Any:
+    return grid if grid is None else np.atleast_1d(np.asarray(grid)).tolist()
+
+
+#: Knob values; a single number is a grid too.
+Grid = Annotated[
+    Annotated[Sequence[NonNegative], Field(min_length=1)] | None, BeforeValidator(_as_list)
+]
 
 
 class RetrainedMethod(Method):
     """One training run per knob value; subclasses write `_prepare` and `_train`.
 
     Args:
-        grid: Knob values to train at; otherwise those of the paper where it used this data set,
-            and further ones wherever the costs reached on validation leave a gap.
-        quick: A rehearsal: few and short fits.
+        grid: Knob values to train at. By default those of the paper for this data set, and others
+            that fill the gaps between the costs reached on validation.
+        quick: A quick run: few and short fits.
     """
 
     #: Name of the knob in a setting.
@@ -48,7 +60,7 @@ class RetrainedMethod(Method):
     policies_: dict[float, Policy]
     costs_: dict[float, float]
 
-    def __init__(self, grid: Sequence[float] | None = None, quick: bool = False) -> None:
+    def __init__(self, grid: Grid = None, quick: bool = False) -> None:
         self.grid = grid
         self.quick = quick
 
@@ -76,8 +88,8 @@ class RetrainedMethod(Method):
             return self.costs_[value]
 
         if self.grid is not None:
-            for value in _checked(self.grid):
-                cost_at(value)
+            for value in _as_list(self.grid):
+                cost_at(float(value))
             return self
         n_fits = N_FITS_QUICK if self.quick else N_FITS
         for value in () if self.quick else self._first_values(train):
@@ -93,15 +105,11 @@ class RetrainedMethod(Method):
         )
         return self
 
-    def check_options(self) -> None:
-        if self.grid is not None:
-            _checked(self.grid)
-
     def settings(self, val: Cohort, n_points: int) -> list[dict[str, Any]]:
         require_fitted(self, "policies_")
         values = np.array(list(self.costs_))
         costs = np.array(list(self.costs_.values()))
-        # Every fit was paid for: all are shown unless fewer points are asked for.
+        # All fits are shown unless fewer points are requested.
         if len(values) > n_points:
             values = values[nearest_to_targets(costs, cost_targets(val, n_points))]
         else:
@@ -120,28 +128,58 @@ class RetrainedMethod(Method):
         return self.policies_[value]
 
     def _first_values(self, train: Cohort) -> Sequence[float]:
-        """Knob values to begin with; override where the paper's are not always wanted."""
+        """Knob values to begin with; override if the paper's are not always wanted."""
         return self.paper_grids.get(train.name, ())
 
     def _knob_range(self, train: Cohort) -> tuple[float, float]:
-        """Where to look for knob values; override where it follows the prices."""
+        """Where to look for knob values; override if it follows the prices."""
         return self.knob_range
 
     def _prepare(
         self, train: Cohort, val: Cohort, seed: int, predictor: Predictor | None, progress: bool
     ) -> None:
-        """Fit whatever does not depend on the knob; nothing by default."""
+        """Fit what does not depend on the knob; nothing by default."""
 
     @abstractmethod
     def _train(self, value: float, train: Cohort, val: Cohort, seed: int, progress: bool) -> Policy:
         """The policy trained at one knob value."""
 
+    # -- saving ---------------------------------------------------------------------------
 
-def _checked(grid: Sequence[float]) -> list[float]:
-    try:
-        values = [float(value) for value in np.atleast_1d(np.asarray(grid, dtype=float))]
-    except (TypeError, ValueError):
-        values = []
-    if not values or not all(np.isfinite(v) and v >= 0 for v in values):
-        raise ConfigError(f"grid is {grid}; give at least one number, none of them negative.")
-    return values
+    def state(self) -> State:
+        config: dict[str, Any] = {
+            "arguments": self.arguments(),
+            "values": list(self.costs_),
+            "costs": list(self.costs_.values()),
+        }
+        arrays: Arrays = {}
+        add_part(config, arrays, "shared", self._shared_state())
+        for i, value in enumerate(self.costs_):
+            add_part(config, arrays, f"policy{i}", self._policy_state(self.policies_[value]))
+        return config, arrays
+
+    @classmethod
+    def from_state(cls, config: dict[str, Any], arrays: Arrays) -> Self:
+        out = cls(**config["arguments"])
+        out.costs_ = dict(zip(config["values"], config["costs"], strict=True))
+        out._recall_shared(*take_part(config, arrays, "shared"))
+        out.policies_ = {
+            value: out._recall_policy(*take_part(config, arrays, f"policy{i}"))
+            for i, value in enumerate(out.costs_)
+        }
+        return out
+
+    def _shared_state(self) -> State:
+        """What the policies have in common; nothing by default."""
+        return {}, {}
+
+    def _recall_shared(self, config: dict[str, Any], arrays: Arrays) -> None:
+        """Inverse of `_shared_state`."""
+
+    def _policy_state(self, policy: Any) -> State:
+        """What is particular to one policy."""
+        raise NotImplementedError(f"Method '{self.name}' cannot be saved.")
+
+    def _recall_policy(self, config: dict[str, Any], arrays: Arrays) -> Policy:
+        """Inverse of `_policy_state`."""
+        raise NotImplementedError(f"Method '{self.name}' cannot be loaded.")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Self
 
@@ -15,10 +15,12 @@ from nocta.core.environment import Availability
 from nocta.core.errors import ConfigError, DataError, NotFittedError
 from nocta.core.history import History
 from nocta.core.operating_points import cost_targets, spread_knob
+from nocta.core.options import Options, read_options
 from nocta.core.predictor import Predictor
 from nocta.core.rollout import Rollout, rollout
 from nocta.evaluation.frontier import Frontier
-from nocta.model.presets.base import EstimatorName, Planner
+from nocta.model.presets.base import Planner
+from nocta.model.presets.options import DefaultOptions, PaperOptions
 from nocta.planning.algorithm import PlanningPolicy
 from nocta.planning.explain import Recommendation, recommend
 from nocta.planning.limits import DEFAULT_LIMITS, Limits
@@ -31,11 +33,11 @@ class NOCTA(BaseEstimator):  # type: ignore[misc]
     """Plans whole sets of future acquisitions, executes the earliest part, replans.
 
     Args:
-        estimator: `"amortized"` (quick), `"contrastive"` (evidence from similar subjects), or
-            `"ensemble"` of both, mixed on validation.
+        estimator: `"amortized"` (fast), `"contrastive"` (evidence from similar subjects),
+            `"ensemble"` of both, mixed on validation, or the name of an installed estimator.
         preset: `"default"` is what we recommend; `"paper"` is as published.
         seed: Same seed, same model.
-        options: Of the preset, see `nocta.model.presets`.
+        options: `nocta.DefaultOptions` or `nocta.PaperOptions`, or some of their fields by name.
 
     Example:
         >>> from nocta.testing import tiny_cohort
@@ -47,10 +49,10 @@ class NOCTA(BaseEstimator):  # type: ignore[misc]
 
     def __init__(
         self,
-        estimator: EstimatorName = "amortized",
+        estimator: str = "amortized",
         preset: Preset = "default",
         seed: int = 0,
-        options: dict[str, Any] | None = None,
+        options: Options | Mapping[str, Any] | None = None,
     ) -> None:
         self.estimator = estimator
         self.preset = preset
@@ -76,15 +78,17 @@ class NOCTA(BaseEstimator):  # type: ignore[misc]
                 as it is. The `paper` preset needs one with a network.
             progress: Show bars.
         """
+        planner = planner_class(self.preset, self.estimator)
+        options = read_options(model_options(self.preset, self.estimator), self.options)
         check_parts(train, val)
-        self.planner_ = planner_class(self.preset).fit(
+        self.planner_ = planner.fit(
             train,
             val,
             self.estimator,
             seed=self.seed,
             progress=progress,
             predictor=predictor,
-            **(self.options or {}),
+            options=options,
         )
         self.catalog_, self.classes_ = train.catalog, train.classes
         self.schema_ = Schema.of(train).model_dump(mode="json", exclude_none=True)
@@ -97,7 +101,7 @@ class NOCTA(BaseEstimator):  # type: ignore[misc]
         return self.planner_
 
     def check_fits(self, cohort: Cohort) -> None:
-        """Raise where a cohort has other slots, features, context or classes than this model."""
+        """Raise if a cohort has other slots, features, context or classes than this model."""
         _ = self._planner  # fitted?
         check_fits(self.catalog_, self.classes_, cohort)
 
@@ -124,12 +128,12 @@ class NOCTA(BaseEstimator):  # type: ignore[misc]
             cohort: The subjects; their values stay inside the environment.
             cost_weight: What one unit of cost is worth in loss (`alpha`).
             budget: Hard limit per subject.
-            replan: Plan anew after each acquisition.
+            replan: Plan again after each acquisition.
             availability: What is known of missing values beforehand.
             progress: Show a bar.
             limits: How many subjects are rolled out together; it changes no decision.
 
-        Other prices than those it was fitted with are welcome: bring them in the cohort's catalog.
+        Prices are those of the cohort's catalog; they may differ from those of the fit.
         Everything acquired and predicted is returned, so memory grows with the cohort.
         """
         self.check_fits(cohort)
@@ -161,7 +165,7 @@ class NOCTA(BaseEstimator):  # type: ignore[misc]
             cohort: The subjects to act on.
             cost_weights: By default six around the one at which acquiring everything breaks even.
             metric: A metric of `nocta.core.metrics`.
-            options: Of `rollout`.
+            options: Options of `rollout`.
         """
         if cost_weights is None:
             cost_weights = (self._planner.cost_scale * np.geomspace(0.2, 1.2, 6)).tolist()
@@ -181,7 +185,7 @@ class NOCTA(BaseEstimator):  # type: ignore[misc]
         Args:
             val: Subjects to try them on; never the ones to be judged on.
             n_points: How many to find.
-            n_subjects: Of `val`, as many are tried; fewer where each decision asks neighbours.
+            n_subjects: How many of `val` to try; by default fewer if neighbors vote.
             availability: The rule of the roll-outs they are meant for.
         """
         n_subjects = n_subjects or (300 if self.estimator == "amortized" else 100)
@@ -212,7 +216,7 @@ class NOCTA(BaseEstimator):  # type: ignore[misc]
         Args:
             history: What is known of the subject.
             cost_weight: What one unit of cost is worth in loss (`alpha`).
-            time: The slot the subject is at; the last one with anything asked for by default.
+            time: The slot the subject is at; by default the last one with a request.
             remaining: What may still be spent, without limit by default.
         """
         policy = self.policy(cost_weight)
@@ -234,7 +238,7 @@ class NOCTA(BaseEstimator):  # type: ignore[misc]
 
 
 def check_parts(train: Cohort, val: Cohort) -> None:
-    """Raise where a model could not be fitted to these subjects; nothing is trained."""
+    """Raise if a model could not be fitted to these subjects; nothing is trained."""
     check_fits(train.catalog, train.classes, val)
     check_classes(train, val, "validation", tolerance=0.01)
 
@@ -245,14 +249,32 @@ def piece_rows(n_subjects: int, limits: Limits = DEFAULT_LIMITS) -> list[NDArray
     return np.array_split(np.arange(n_subjects), n_pieces)
 
 
-def planner_class(preset: str) -> type[Planner]:
-    """The class that fits a preset."""
+def planner_class(preset: str, estimator: str = "amortized") -> type[Planner]:
+    """The class that fits an estimator in a preset.
+
+    Raises:
+        ConfigError: There is no such preset or estimator.
+    """
+    from nocta.model.presets import plugin
+
+    if preset not in ("default", "paper"):
+        raise ConfigError(f"preset is '{preset}'; use 'default' or 'paper'.")
+    if estimator not in plugin.BUILT_IN:
+        plugin.estimator_class(estimator)
+        return plugin.PaperPluginPlanner if preset == "paper" else plugin.PluginPlanner
     if preset == "default":
         from nocta.model.presets.default import DefaultPlanner
 
         return DefaultPlanner
-    if preset == "paper":
-        from nocta.model.presets.paper import PaperPlanner
+    from nocta.model.presets.paper import PaperPlanner
 
-        return PaperPlanner
-    raise ConfigError(f"preset is '{preset}'; use 'default' or 'paper'.")
+    return PaperPlanner
+
+
+def model_options(preset: str, estimator: str) -> type[Options]:
+    """The options of an estimator in a preset."""
+    from nocta.model.presets import plugin
+
+    if estimator not in plugin.BUILT_IN:
+        return plugin.PluginOptions
+    return PaperOptions if preset == "paper" else DefaultOptions

@@ -6,6 +6,8 @@ judged, finished pieces of a large cohort.
 
 from __future__ import annotations
 
+import hashlib
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from io import BytesIO
@@ -19,7 +21,8 @@ from nocta.core.environment import Availability
 from nocta.core.metrics import METRICS
 from nocta.core.progress import progress_bar
 from nocta.core.rollout import Rollout
-from nocta.model import persistence
+from nocta.methods.saving import SavedMethod, as_saved
+from nocta.model import archive
 from nocta.model.nocta import NOCTA, piece_rows
 from nocta.planning.limits import DEFAULT_LIMITS, Limits
 from nocta.runs.checkpoint import Checkpoint
@@ -27,7 +30,7 @@ from nocta.runs.results import MEASURES, make_row
 from nocta.runs.saved import Judged
 from nocta.runs.setup import hash_data
 
-Setting = Mapping[str, float]
+Setting = Mapping[str, Any]
 
 
 @dataclass(frozen=True)
@@ -98,7 +101,7 @@ class Evaluation:
         limits: How many subjects are rolled out together.
     """
 
-    model: NOCTA
+    model: SavedMethod
     judged: Judged
     availability: Availability
     finished: Checkpoint
@@ -107,7 +110,7 @@ class Evaluation:
     @classmethod
     def open(
         cls,
-        model: NOCTA,
+        model: NOCTA | SavedMethod,
         folder: Path,
         judged: Judged,
         availability: Availability,
@@ -120,7 +123,7 @@ class Evaluation:
             ConfigError: Another evaluation with these results was stopped.
         """
         request = {
-            "model_hash": persistence.checksum(folder),
+            "model_hash": archive.checksum(folder),
             "data_hash": hash_data(judged.cohort),
             "part": judged.part,
             "availability": availability,
@@ -131,7 +134,7 @@ class Evaluation:
             remedy="It keeps what is finished of an evaluation that was stopped: repeat that one "
             "to continue it, delete the folder, or choose another --out."
         )
-        return cls(model, judged, availability, finished, limits)
+        return cls(as_saved(model), judged, availability, finished, limits)
 
     def rows(
         self,
@@ -175,8 +178,7 @@ class Evaluation:
             if piece is None:
                 rollout = self.model.rollout(
                     self.judged.cohort.subset(rows),
-                    setting["cost_weight"],
-                    budget=setting.get("budget"),
+                    setting,
                     availability=self.availability,
                     progress=not bar.disable,
                 )
@@ -189,7 +191,7 @@ class Evaluation:
     def _row(self, setting: Setting, outcome: Outcome) -> dict[str, Any]:
         keys = {
             "dataset": self.judged.cohort.name,
-            "method": f"nocta-{self.model.estimator}",
+            "method": self.model.name,
             "preset": self.model.preset,
             "availability": self.availability,
             "seed": self.model.seed,
@@ -200,4 +202,7 @@ class Evaluation:
 
 
 def _name(setting: Setting) -> str:
-    return "_".join(f"{name}-{value!r}" for name, value in sorted(setting.items()))
+    text = "_".join(f"{name}-{value!r}" for name, value in sorted(setting.items()))
+    # A setting may hold a list of names, which is not always the name of a file.
+    plain = re.fullmatch(r"[\w.+-]{1,100}", text) is not None
+    return text if plain else hashlib.sha256(text.encode()).hexdigest()[:20]

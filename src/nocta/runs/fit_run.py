@@ -21,19 +21,18 @@ from nocta.core.cohort import Cohort
 from nocta.core.errors import ConfigError
 from nocta.core.metrics import summarize
 from nocta.core.operating_points import cost_of_everything
-from nocta.core.options import read_options
 from nocta.methods.nocta import quick_options
 from nocta.methods.registry import method_class
-from nocta.model import persistence
+from nocta.methods.saving import SavedMethod, check_savable, load_saved
+from nocta.model import archive, persistence
 from nocta.model.folders import PARTIAL, REPLACEABLE_BY_MODEL, Folder, recognize
 from nocta.model.nocta import NOCTA, check_parts
-from nocta.model.presets.base import EstimatorName
-from nocta.model.presets.options import options_class
+from nocta.predictors import registry as predictors
 from nocta.predictors.cross_fitted import as_cross_fitted
 from nocta.predictors.fitting import Preset, fit_predictor
-from nocta.predictors.registry import check_predictor_name, check_savable
 from nocta.runs.absent_classes import class_warnings
 from nocta.runs.checkpoint import Checkpoint, differences
+from nocta.runs.fit_method import fit_method, method_of
 from nocta.runs.fit_stages import Stages
 from nocta.runs.model_card import model_card
 from nocta.runs.predictors import unfitted_predictor
@@ -54,7 +53,7 @@ class FitRequest:
 
     Args:
         source: The data and the split.
-        method: One of the `nocta-…` methods.
+        method: Any method that can be saved.
         preset: `"default"` or `"paper"`.
         seed: Decides the split and the training (and the draw of data that is drawn).
         n_points: Cost weights to find on validation and keep with the model.
@@ -73,23 +72,18 @@ class FitRequest:
     predictor: str = "learned"
 
     def __post_init__(self) -> None:
-        check_predictor_name(self.predictor)
-        if not hasattr(method_class(self.method), "estimator"):
-            raise ConfigError(
-                f"'{self.method}' cannot be saved as a model; use nocta-amortized, "
-                f"nocta-contrastive or nocta-ensemble. `nocta compare` runs every method."
-            )
+        predictors.check_predictor_name(self.predictor)
+        check_savable(self.method)
 
     @property
-    def estimator(self) -> EstimatorName:
-        """Which estimator the method plans with."""
-        name: EstimatorName = getattr(method_class(self.method), "estimator")  # noqa: B009
-        return name
+    def estimator(self) -> str | None:
+        """The estimator the method plans with; none if it is not a NOCTA model."""
+        return getattr(method_class(self.method), "estimator", None)
 
     @property
     def options(self) -> dict[str, Any] | None:
         """Options of the preset."""
-        quick = quick_options(self.preset) if self.quick else {}
+        quick = quick_options(self.preset, self.estimator or "") if self.quick else {}
         return {**(quick or {}), **self.preset_options} or None
 
     def parts(self) -> tuple[Cohort, Cohort, Cohort, Cohort]:
@@ -113,8 +107,8 @@ def fit_to_folder(
     force: bool = False,
     progress: bool = False,
     say: Callable[[str], None] = lambda _: None,
-) -> NOCTA:
-    """Fit, and leave a model folder with its card and its log.
+) -> NOCTA | SavedMethod:
+    """Fit, and leave a folder with its card and its log.
 
     Args:
         request: What to fit.
@@ -129,16 +123,16 @@ def fit_to_folder(
     """
     cohort, train, val, test = request.parts()
     check_parts(train, val)
-    options = read_options(options_class(request.preset), request.options or {})
+    method = method_of(request)  # reports impossible options before anything is fitted
     given = unfitted_predictor(request.predictor, request.source)
     if given is not None:
-        method_class(request.method)(preset=request.preset).check_predictor(given)  # type: ignore[call-arg]
-        check_savable(given)
+        method.check_predictor(given)
+        predictors.check_savable(given)
     asked = plain({**asdict(request), "data_hash": hash_data(cohort)})
     finished = _open(out, asked, resume=resume, force=force)
     if finished is None:
         say("This fit was finished already.")
-        return persistence.load(out)
+        return load_saved(out) if request.estimator is None else persistence.load(out)
     stages = Stages(finished, say)
     say(
         f"{cohort.name}: {len(train)} subjects to learn from, {len(val)} to choose on; "
@@ -154,9 +148,14 @@ def fit_to_folder(
         for warning in class_warnings([(request.seed, (train, val, test))]):
             say(f"Warning: {warning}")
 
+    if request.estimator is None:
+        return fit_method(request, out, stages, (cohort, train, val, test), asked, progress)
     fit = partial(fit_predictor, train, val, request.preset, request.seed, progress)
     how = partial(
-        fit, kind=request.predictor, quick=request.quick, class_weight=options.class_weight
+        fit,
+        kind=request.predictor,
+        quick=request.quick,
+        class_weight=(request.options or {}).get("class_weight"),
     )
     if given is not None and request.predictor == "bayes":
         how = partial(as_cross_fitted, given, train, val)
@@ -183,7 +182,7 @@ def fit_to_folder(
         }
     )
     log = json.dumps({"stages": stages.log, "versions": versions()}, indent=1) + "\n"
-    extra = {persistence.CARD: model_card(model), persistence.LOG: log}
+    extra = {archive.CARD: model_card(model), archive.LOG: log}
     persistence.save_model(model, out, extra=extra)
     return model
 
@@ -220,7 +219,7 @@ def _open(out: Path, asked: dict[str, Any], *, resume: bool, force: bool) -> Che
     defaults = request_defaults(FitRequest)
     remedy = "Use the same options, start over with --force, or choose another folder."
     if there is Folder.MODEL and resume and not force:
-        made = persistence.read_manifest(out)["record"].get("request", {})
+        made = archive.read_manifest(out, None)["record"].get("request", {})
         differing = differences(made, asked, defaults)
         if differing:
             raise ConfigError(

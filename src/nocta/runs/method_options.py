@@ -1,23 +1,21 @@
 """From names and values to a method: what `nocta compare -o` and tuning may set, and how.
 
-Options are those of the method's constructor and, where a method has a bundle of them (the
-preset's, for the `nocta-…` methods), the fields of that bundle under their own names.
+Options are the arguments of the method's constructor and, if it has a bundle (`option_bundle`),
+the fields of that bundle under their own names.
 """
 
 from __future__ import annotations
 
-import inspect
 import json
 from collections.abc import Mapping
-from dataclasses import MISSING, fields
 from typing import Any
 
 from nocta.core.errors import ConfigError, did_you_mean
-from nocta.core.options import read_options
+from nocta.core.options import constructor_options, given_values
 from nocta.methods.contract import Method
 from nocta.methods.registry import method_class
 
-#: Arguments that the comparison gives to every method that knows them.
+#: Arguments that the comparison passes to every method that has them.
 OFFERED = ("preset", "quick")
 #: The argument that takes a bundle.
 BUNDLE = "options"
@@ -26,13 +24,13 @@ BUNDLE = "options"
 def make_method(
     name: str, options: Mapping[str, Any], *, preset: str = "default", quick: bool = False
 ) -> Method:
-    """A method with its options, not fitted yet; preset and quickness where it knows them.
+    """A method with its options, not fitted yet.
 
     Args:
-        name: Of the method.
-        options: By name; those not given have their default.
-        preset: Of methods that have presets.
-        quick: A rehearsal, for methods that know one.
+        name: The name of the method.
+        options: By name; the others keep their defaults.
+        preset: For methods that have presets.
+        quick: A quick run, for methods that have one.
 
     Raises:
         ConfigError: There is no such option, or its value cannot work.
@@ -42,12 +40,12 @@ def make_method(
         {'hidden': 32}
     """
     cls = method_class(name)
-    arguments = inspect.signature(cls).parameters
+    arguments = constructor_options(cls).model_fields
     offered = {"preset": preset, "quick": quick}
     given = {**{k: v for k, v in offered.items() if k in arguments}, **options}
     bundle = cls.option_bundle(str(given.get("preset", preset)))
-    bundled = {f.name for f in fields(bundle)} if bundle is not None else set()
-    known = [*arguments, *sorted(bundled)]
+    bundled = set() if bundle is None else set(bundle.model_fields)
+    known = [*arguments, *sorted(bundled - set(arguments))]
     for option in options:
         if option not in known:
             names = ", ".join(n for n in known if n not in (*OFFERED, BUNDLE)) or "none"
@@ -55,26 +53,24 @@ def make_method(
                 f"Method '{name}' has no option '{option}'.{did_you_mean(option, known)} "
                 f"It has: {names}."
             )
-    inside = {k: v for k, v in given.items() if k in bundled and k not in arguments}
-    outside = {k: v for k, v in given.items() if k not in inside}
-    if bundle is not None and (inside or outside.get(BUNDLE)):
-        outside[BUNDLE] = {**(outside.get(BUNDLE) or {}), **inside}
-        read_options(bundle, outside[BUNDLE])  # reports impossible values before anything is fitted
+    inside = {k: v for k, v in given.items() if k not in arguments}
+    outside = {k: v for k, v in given.items() if k in arguments}
+    if inside:
+        outside[BUNDLE] = {**given_values(outside.get(BUNDLE)), **inside}
     method = cls(**outside)
-    method.check_options()
+    method.check_options()  # before anything is fitted
     return method
 
 
 def given_options(options: Mapping[str, Any]) -> dict[str, Any]:
-    """Options by name, those inside a bundle that is a plain dictionary among them.
+    """Options by name, including those inside a bundle.
 
     Example:
         >>> given_options({"grid": [1], "options": {"hidden": 32}})
         {'grid': [1], 'hidden': 32}
     """
-    bundle = options.get(BUNDLE)
-    inside = dict(bundle) if isinstance(bundle, Mapping) else {}
-    return {**{k: v for k, v in options.items() if k != BUNDLE}, **inside}
+    bundled = given_values(options.get(BUNDLE))
+    return {**{k: v for k, v in options.items() if k != BUNDLE}, **bundled}
 
 
 def option_defaults(name: str, preset: str = "default") -> dict[str, Any]:
@@ -85,15 +81,12 @@ def option_defaults(name: str, preset: str = "default") -> dict[str, Any]:
         64
     """
     cls = method_class(name)
-    found = {
-        p.name: p.default
-        for p in inspect.signature(cls).parameters.values()
-        if p.default is not p.empty and p.name not in (*OFFERED, BUNDLE)
-    }
+    fields = dict(constructor_options(cls).model_fields)
     bundle = cls.option_bundle(preset)
     if bundle is not None:
-        found |= {f.name: f.default for f in fields(bundle) if f.default is not MISSING}
-    return found
+        fields |= bundle.model_fields
+    skipped = (*OFFERED, BUNDLE)
+    return {n: f.default for n, f in fields.items() if not f.is_required() and n not in skipped}
 
 
 def typed(value: Any) -> str:

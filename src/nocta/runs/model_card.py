@@ -20,12 +20,13 @@ def model_card(model: NOCTA) -> str:
     """Markdown, from what `nocta.runs.fit_run` recorded with the model."""
     record, catalog = model.record_, model.catalog_
     request = record["request"]
+    other = f"NOCTA with the installed estimator `{model.estimator}`."
     source = request["source"]
     parts = [
         f"# A model for {record['dataset']}",
-        f"{_WHAT[model.estimator]} Preset `{model.preset}`. It says which features to acquire "
-        f"next, and when, and predicts the class ({', '.join(model.classes_)}) at every visit. "
-        f"One fit serves every cost weight and every budget.",
+        f"{_WHAT.get(model.estimator, other)} Preset `{model.preset}`. It says which features to "
+        f"acquire next, and when, and predicts the class ({', '.join(model.classes_)}) at every "
+        f"visit. One fit serves every cost weight and every budget.",
         "A quick run (`--quick`): too little data and training to be of use." * request["quick"],
         _shares(model),
         "## Data",
@@ -76,6 +77,8 @@ def _shares(model: NOCTA) -> str:
 
 def _privacy(model: NOCTA) -> str:
     counted = getattr(model.planner_, "population", None) is not None
+    if model.estimator not in _WHAT:
+        return "Privacy: the package of the estimator decides what the folder holds of subjects."
     if model.estimator == "amortized" and not counted:
         return "Privacy: the folder holds network weights and scales, no subject's data."
     why = "plans are averaged over" if counted else "retrieval needs"

@@ -11,6 +11,7 @@ from nocta.core.cohort import Cohort
 from nocta.core.environment import Availability
 from nocta.core.errors import ConfigError, DataError
 from nocta.evaluation.audit import AuditReport, audit
+from nocta.methods.saving import SavedMethod, as_saved
 from nocta.model.nocta import NOCTA
 from nocta.runs.audits import MAX_CUTS
 from nocta.runs.setup import DataSource, hash_data
@@ -40,7 +41,7 @@ class Judged:
 
 
 def subjects_to_judge(
-    model: NOCTA,
+    model: NOCTA | SavedMethod,
     data: str,
     *,
     table: bool,
@@ -110,7 +111,7 @@ def subjects_to_judge(
     return Judged(cohort, "all", f"{len(cohort)} subjects: {warning}", **said)
 
 
-def _check_split(model: NOCTA, cohort: Cohort, data: str) -> None:
+def _check_split(model: NOCTA | SavedMethod, cohort: Cohort, data: str) -> None:
     """Refuse to guess the test subjects if the columns that decide the split are not the same."""
     here = {"split": cohort.fixed_split, "group": cohort.groups}
     for role, assigned in here.items():
@@ -129,35 +130,57 @@ def _column(name: str | None) -> str:
 
 
 def settings_of(
-    model: NOCTA, cost_weights: Sequence[float], budgets: Sequence[float], n_points: int
-) -> list[dict[str, float]]:
-    """Operating points: all pairs of what is given, or cost weights kept with the model.
+    model: NOCTA | SavedMethod,
+    cost_weights: Sequence[float],
+    budgets: Sequence[float],
+    n_points: int,
+) -> list[dict[str, Any]]:
+    """Operating points: all pairs of what is given, or those kept with the model.
 
-    With budgets alone the cost weight is 0: spend what helps, up to the limit.
+    With budgets alone the cost weight is 0: spend what helps, up to the limit. A method without a
+    cost weight keeps its own settings, under each budget.
     """
+    model = as_saved(model)
+    if not model.method.has_cost_weight:
+        return _own_settings(model, cost_weights, budgets, n_points)
     if budgets:
         weights = sorted(cost_weights, reverse=True) or [0.0]
         return [{"cost_weight": w, "budget": b} for b in sorted(budgets) for w in weights]
     if cost_weights:
         return [{"cost_weight": w} for w in sorted(cost_weights, reverse=True)]
-    kept: list[float] = model.record_.get("cost_weights", [])
-    if not kept:
+    if not model.settings:
         raise ConfigError("This model keeps no cost weights; give --cost-weights or --budgets.")
+    return _spread(model.settings, n_points)
+
+
+def _own_settings(
+    model: SavedMethod, cost_weights: Sequence[float], budgets: Sequence[float], n_points: int
+) -> list[dict[str, Any]]:
+    if cost_weights:
+        raise ConfigError(
+            f"Method '{model.name}' has no cost weight; leave out --cost-weights to use the "
+            f"{len(model.settings)} operating points it keeps."
+        )
+    kept = _spread(model.settings, n_points)
+    return [{**s, "budget": b} for b in sorted(budgets) for s in kept] if budgets else kept
+
+
+def _spread(kept: list[dict[str, Any]], n_points: int) -> list[dict[str, Any]]:
+    """At most `n_points` of the operating points, the first and the last among them."""
     n = min(n_points, len(kept))
-    chosen = [kept[round(i * (len(kept) - 1) / max(n - 1, 1))] for i in range(n)]
-    return [{"cost_weight": weight} for weight in chosen]
+    return [kept[round(i * (len(kept) - 1) / max(n - 1, 1))] for i in range(n)]
 
 
 def audit_sample(
-    model: NOCTA,
+    model: NOCTA | SavedMethod,
     judged: Judged,
-    setting: dict[str, float],
+    setting: Mapping[str, Any],
     availability: Availability,
     n_subjects: int,
 ) -> AuditReport:
     """Audit a sample of subjects: the policy uses nothing it has not acquired."""
     return audit(
-        model.policy(setting["cost_weight"]),
+        as_saved(model).policy(setting),
         judged.cohort,
         n_subjects=n_subjects,
         seed=model.seed,

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from nocta.core.errors import ConfigError, ProcessKilled
 from nocta.core.progress import progress_bar
-from nocta.model import persistence
+from nocta.model import archive, persistence
 from nocta.model.folders import Folder, recognize
 from nocta.planning.scoring import score_histories
 from nocta.runs.checkpoint import Checkpoint
@@ -60,7 +60,7 @@ class ScoreRequest:
     @classmethod
     def of(cls, model: Path, cost_weight: float, budget: float | None = None) -> ScoreRequest:
         """Settings for the model in this folder."""
-        return cls(str(model.resolve()), persistence.checksum(model), cost_weight, budget)
+        return cls(str(model.resolve()), archive.checksum(model), cost_weight, budget)
 
     def to_dict(self) -> dict[str, Any]:
         """What decides the result; the place of the model does not."""
@@ -99,7 +99,7 @@ def score_cohort(
         ConfigError: The place is taken by something else.
         ProcessKilled: A part ended its process twice.
     """
-    schema = persistence.read_manifest(request.model)["schema"]
+    schema = archive.read_manifest(request.model)["schema"]
     parts = CohortParts.open(cohort, schema)
     total = int(parts.n_subjects.sum())
     # Absolute paths do not depend on where a process was started.
@@ -328,6 +328,6 @@ def _hash_of(path: str, state: FileState) -> str:
 @lru_cache(maxsize=1)
 def _load(model: str, model_hash: str) -> NOCTA:
     """The model, read once per process."""
-    if persistence.checksum(model) != model_hash:
+    if archive.checksum(model) != model_hash:
         raise ConfigError(f"'{model}' is another model where parts are scored than here.")
     return persistence.load(model)

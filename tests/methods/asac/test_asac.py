@@ -176,7 +176,7 @@ def test_same_seed_same_method(clinic: Parts, predictor: CrossFittedPredictor) -
     ("options", "message"),
     [
         ({"predictor": "mlp"}, "predictor is 'mlp'; use 'shared' or 'lstm'"),
-        ({"gradient": "none"}, "gradient is 'none'; use 'straight-through' or 'policy'"),
+        ({"gradient": "none"}, "gradient is 'none'; use 'policy' or 'straight-through'"),
     ],
 )
 def test_impossible_options_say_so(options: dict[str, Any], message: str, clinic: Parts) -> None:

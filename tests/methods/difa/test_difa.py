@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -14,7 +12,6 @@ from nocta.core.cohort import Cohort
 from nocta.core.environment import Results
 from nocta.core.errors import ConfigError
 from nocta.core.rollout import rollout
-from nocta.methods.difa import method as difa
 from nocta.methods.difa.episodes import Subjects, _Run
 from nocta.methods.difa.method import Difa, DifaOptions
 from nocta.methods.difa.networks import DifaPolicy
@@ -24,15 +21,18 @@ from nocta.testing import check_policy, tiny_cohort, tiny_counter_cohort
 
 SHORT = TrainingConfig(epochs=4, batch_size=64, check_every=2)
 OPTIONS = DifaOptions(
-    hidden=16, dropouts=(0.0,), epochs=4, end_logit=-3.0, imputer=SHORT, predictor=SHORT
+    hidden=16,
+    dropouts=(0.0,),
+    epochs=4,
+    min_steps=12,
+    end_logit=-3.0,
+    imputer=SHORT,
+    predictor=SHORT,
 )
 
 
-@pytest.fixture(scope="module", autouse=True)
-def _short_training() -> Iterator[None]:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(difa, "_MIN_STEPS", 12)
-        yield
+def changed(**options: Any) -> DifaOptions:
+    return OPTIONS.model_copy(update=options)
 
 
 @pytest.fixture(scope="module")
@@ -66,7 +66,7 @@ def test_several_features_may_be_acquired_at_one_visit(
 
 def test_a_high_cost_weight_acquires_less() -> None:
     train, val = tiny_counter_cohort(300).split((0.7, 0.3))
-    options = replace(OPTIONS, epochs=30)
+    options = changed(epochs=30)
     method = Difa(options, grid=[0.0, 5.0]).fit(train, val, seed=0)
     assert method.costs_[5.0] < method.costs_[0.0]
 
@@ -153,9 +153,9 @@ def test_the_same_seed_gives_the_same_policy() -> None:
     assert np.array_equal(*found)
 
 
-def test_a_rehearsal_is_shorter() -> None:
+def test_a_quick_run_is_shorter() -> None:
     train, val = tiny_cohort(60).split((0.7, 0.3))
-    options = replace(OPTIONS, dropouts=(0.0, 0.5), epochs=30)
+    options = changed(dropouts=(0.0, 0.5), epochs=30)
     method = Difa(options, quick=True).fit(train, val, seed=0)
     assert len(method.costs_) == N_FITS_QUICK
     assert method._options.epochs == 10
@@ -167,7 +167,7 @@ def test_a_rehearsal_is_shorter() -> None:
     [
         ({"step_share": 3.0}, "step_share is 3.0"),
         ({"ramp": 0.0}, "ramp is 0.0"),
-        ({"dropouts": ()}, "dropouts are"),
+        ({"dropouts": ()}, "dropouts is"),
         ({"hidden": 0}, "hidden is 0"),
         ({"max_acquisitions": 0}, "max_acquisitions is 0"),
     ],
@@ -179,7 +179,7 @@ def test_impossible_options_are_named(options: dict[str, Any], message: str) -> 
 
 def test_everything_may_be_acquired_unless_a_limit_is_given() -> None:
     train, val = tiny_cohort(60).split((0.7, 0.3))
-    method = Difa(replace(OPTIONS, dropouts=(0.0,)), grid=[0.01], quick=True)
+    method = Difa(changed(dropouts=(0.0,)), grid=[0.01], quick=True)
     method.fit(train, val, seed=0)
     assert method.policies_[0.01].max_acquisitions == train.catalog.open_slots.sum()
 
@@ -221,7 +221,7 @@ def test_training_and_roll_outs_follow_the_same_rule(
 
 def test_options_are_given_by_name() -> None:
     train, val = tiny_cohort(60).split((0.7, 0.3))
-    given = {"hidden": 8, "dropouts": (0.0,), "imputer": SHORT, "predictor": SHORT}
+    given = {"hidden": 8, "dropouts": (0.0,), "min_steps": 12, "imputer": SHORT, "predictor": SHORT}
     policy = (
         Difa(given, grid=[0.01], quick=True).fit(train, val, seed=0).policy({"cost_weight": 0.01})
     )

@@ -219,7 +219,7 @@ def test_known_absences_are_never_asked_for(clinic: Parts, predictor: CrossFitte
 
 
 def test_impossible_options_and_early_calls_say_so(clinic: Parts) -> None:
-    with pytest.raises(ConfigError, match="stop is 'never'; use one of threshold"):
+    with pytest.raises(ConfigError, match="stop is 'never'; use 'threshold', 'budget' or"):
         Dime(stop="never").fit(clinic[0], clinic[1], seed=0)  # type: ignore[arg-type]
     with pytest.raises(NotFittedError, match="'dime' is not fitted yet"):
         Dime().settings(clinic[1], 3)

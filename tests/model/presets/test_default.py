@@ -78,7 +78,7 @@ def test_every_kind_of_cohort_goes_through(
     name: EstimatorName, hard_parts: Parts, hard_predictor: CrossFittedPredictor
 ) -> None:
     train, val, test = hard_parts
-    options = {**QUICK, "n_rounds": 1, "n_rehearsed": 10, "amortized_share": 0.5}
+    options = {**QUICK, "n_rounds": 1, "n_refreshed": 10, "amortized_share": 0.5}
     model = NOCTA(name, options=options).fit(train, val, predictor=hard_predictor)
     free = model.rollout(test, 0.0)
     limited = model.rollout(test, 0.0, budget=2.0)

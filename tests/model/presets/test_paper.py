@@ -54,17 +54,11 @@ def test_a_saved_model_decides_alike(
 
 
 def test_the_amortized_form_fine_tunes_and_tells_losses(
-    parts: list[nocta.Cohort], predictor: CrossFittedPredictor, monkeypatch: pytest.MonkeyPatch
+    parts: list[nocta.Cohort], predictor: CrossFittedPredictor
 ) -> None:
-    from nocta.planning.estimators import amortized_mlp
-
-    short = TrainingConfig(epochs=2, batch_size=32)
-    defaults = amortized_mlp.AmortizedMLPEstimator.__init__.__defaults__
-    assert defaults is not None
-    changed = tuple(short if isinstance(d, TrainingConfig) else d for d in defaults)
-    monkeypatch.setattr(amortized_mlp.AmortizedMLPEstimator.__init__, "__defaults__", changed)
     train, val, test = parts
-    model = nocta.NOCTA("amortized", "paper", options=QUICK).fit(train, val, predictor=predictor)
+    options = nocta.PaperOptions(**QUICK, amortized_epochs=2)
+    model = nocta.NOCTA("amortized", "paper", options=options).fit(train, val, predictor=predictor)
     tuned = model.policy(0.02).predictor
     assert tuned is not predictor
     found = model.decide(nocta.History.empty(test.catalog, test.context[:1]), 0.02)

@@ -2,42 +2,38 @@
 
 Yoon, Jordon and van der Schaar, "ASAC: Active Sensing using Actor-Critic Models" (MLHC 2019). A
 recurrent selector (the actor) reads what was acquired so far and opens or closes a gate for every
-feature of the next visit; a predictor (the critic) reads what passed the gates. Both minimise
+feature of the next visit. A predictor (the critic) reads what passed the gates. Both minimize
 
-    mean cross-entropy of a labelled time + mu * cost of a subject,
+    mean cross-entropy of a labelled time + mu * cost of a subject.
 
-and with `predictor="lstm"` a fresh one is fitted to the gates in the end. Where this departs from
-the original:
+Differences from the original:
 
 - The selector reads only what was acquired. In the released code it reads the whole previous
   visit, acquired or not.
-- Gates are drawn at random in training and hard; the predictor's gradient passes straight through
-  them. `gradient="policy"` has the policy gradient instead, with the predictor's loss as the
-  reward and a state value as baseline. Measured on the synthetic task, the policy gradient comes
-  as close or closer to the optimum where `mu` is low, and closes nearly all gates for good where
-  it is high; straight through, costs follow `mu` smoothly.
+- Gates are hard and drawn at random in training; the predictor's gradient passes straight through
+  them. `gradient="policy"` uses the policy gradient instead, with the predictor's loss as the
+  reward and a state value as baseline. On the synthetic task, the policy gradient comes as close or
+  closer to the optimum if `mu` is low, and closes nearly all gates for good if it is high. With the
+  straight-through gradient, costs follow `mu` smoothly.
 - The weight of the cost rises to `mu` over the first part of training, for the same reason.
-- `mu` weighs the cost of one subject, fees included; in the released code it weighs the sum over
+- `mu` weighs the cost of one subject, fees included. In the released code it weighs the sum over
   the training set, so the paper's values mean nothing here. Values are found on validation, around
-  what everything gains over nothing, per cost of everything.
-- `predictor="shared"` (the NOCTA paper's setting) acquires for the predictor all methods are given,
-  adapted to the gates; `"lstm"` (the original's) trains one of its own together with the selector
-  and fits a fresh one to the gates.
-- A visit at which every gate is closed is passed over: the selector is asked about the next one.
+  the gain of everything over nothing, per cost of everything.
+- `predictor="shared"` (the NOCTA paper's setting) adapts the predictor all methods are given to the
+  gates. `"lstm"` (the original's) trains its own together with the selector, then fits a new one.
+- A visit with every gate closed is passed over: the selector is asked about the next one.
 """
 
 from __future__ import annotations
 
 import copy
-from collections.abc import Sequence
 from typing import Any, ClassVar, Literal
 
 import numpy as np
 import torch
 
 from nocta.core.cohort import Cohort
-from nocta.core.errors import ConfigError
-from nocta.core.options import require_whole_number
+from nocta.core.options import Count, NonNegative
 from nocta.core.policy import Decision, Observation, Policy
 from nocta.core.predictor import Predictor, require_network
 from nocta.core.rollout import rollout
@@ -51,11 +47,13 @@ from nocta.methods.asac.training import (
 )
 from nocta.methods.contract import Trial
 from nocta.methods.fixed import first_affordable
-from nocta.methods.retrained import RetrainedMethod
+from nocta.methods.retrained import Grid, RetrainedMethod
+from nocta.model.state import Arrays, State, add_part, load_net, net_arrays, take_part
 from nocta.predictors.cross_fitted import CrossFittedPredictor, as_cross_fitted
 from nocta.predictors.encoding import InputEncoder
 from nocta.predictors.fitting import Preset, fit_predictor
 from nocta.predictors.recurrent import LSTMPredictor
+from nocta.predictors.registry import predictor_state, restore_predictor
 from nocta.predictors.replay import ReplayedRequests
 from nocta.predictors.training import TrainingConfig
 
@@ -92,12 +90,12 @@ class Asac(RetrainedMethod):
         predictor: `"shared"` or `"lstm"`, see the module.
         gradient: `"straight-through"` or `"policy"`, see the module.
         hidden: Units of the selector; chosen by the size of the cohort by default.
-        epochs: Of joint training; chosen by the size of the cohort by default.
-        entropy: Weight of the entropy of the gates in the beginning, where `gradient="policy"`;
-            it vanishes linearly.
+        epochs: Length of joint training; chosen by the size of the cohort by default.
+        entropy: Initial weight of the entropy of the gates if `gradient="policy"`; it falls
+            linearly to 0.
         grid: Values of `mu` to train at; spread over cost on validation by default.
-        preset: Of the shared predictor, where none is given.
-        quick: A rehearsal: few and short fits.
+        preset: Preset of the shared predictor, if none is given.
+        quick: A quick run: few and short fits.
     """
 
     name = "asac"
@@ -109,10 +107,10 @@ class Asac(RetrainedMethod):
         self,
         predictor: PredictorKind = "shared",
         gradient: Gradient = "straight-through",
-        hidden: int | None = None,
-        epochs: int | None = None,
-        entropy: float = 0.01,
-        grid: Sequence[float] | None = None,
+        hidden: Count | None = None,
+        epochs: Count | None = None,
+        entropy: NonNegative = 0.01,
+        grid: Grid = None,
         preset: Preset = "default",
         quick: bool = False,
     ) -> None:
@@ -133,16 +131,6 @@ class Asac(RetrainedMethod):
         if out["gradient"] == "policy":
             out["entropy"] = trial.suggest_float("entropy", 0.001, 0.1, log=True)
         return out
-
-    def check_options(self) -> None:
-        super().check_options()
-        _require_one_of("predictor", self.predictor, ("shared", "lstm"))
-        _require_one_of("gradient", self.gradient, ("straight-through", "policy"))
-        for name in ("hidden", "epochs"):
-            if getattr(self, name) is not None:
-                require_whole_number(name, getattr(self, name))
-        if not self.entropy >= 0:
-            raise ConfigError(f"entropy is {self.entropy}; use a number of at least 0.")
 
     def check_predictor(self, predictor: Predictor) -> None:
         if self.predictor == "shared":
@@ -209,7 +197,20 @@ class Asac(RetrainedMethod):
             hidden=32 if small else 64, dropout=0.4 if small else 0.0, training=config, seed=seed
         )
 
+    def _policy_state(self, policy: AsacPolicy) -> State:
+        config: dict[str, Any] = {}
+        arrays: Arrays = {}
+        add_part(config, arrays, "predictor", predictor_state(policy.predictor))
+        add_part(config, arrays, "selector", ({}, net_arrays(policy.selector)))
+        add_part(config, arrays, "encoder", ({}, policy.encoder.state()))
+        return config, arrays
 
-def _require_one_of(option: str, value: Any, known: tuple[str, ...]) -> None:
-    if value not in known:
-        raise ConfigError(f"{option} is '{value}'; use '{known[0]}' or '{known[1]}'.")
+    def _recall_policy(self, config: dict[str, Any], arrays: Arrays) -> Policy:
+        own = take_part(config, arrays, "predictor")
+        lstm = own[0]["kind"] == LSTMPredictor.kind
+        predictor = LSTMPredictor.from_state(*own) if lstm else restore_predictor(*own)
+        encoder = InputEncoder.from_state(take_part(config, arrays, "encoder")[1])
+        weights = take_part(config, arrays, "selector")[1]
+        hidden = len(weights["embed.weight"])
+        net = Selector(encoder.width, encoder.slot_width, encoder.n_features_, hidden, 0.0)
+        return AsacPolicy(predictor, load_net(net, weights), encoder)

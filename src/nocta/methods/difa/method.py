@@ -7,57 +7,56 @@ one, and the predictor's loss after the acquisition is differentiated through th
 forward pass acquires one slot, the backward pass asks how much a little more of each slot, its
 value in place of its imputation, would have lowered the loss.
 
-As in the comparison of the NOCTA paper, what is acquired are the `L * M` slots of the current
-visit or later, one at a time; acquiring one moves the clock to its visit. Predictor and policy
-have two layers of 128 units with a skip connection, dropout and LeakyReLU. Where this departs
-from the source, and what it and the paper leave open:
+As in the comparison of the NOCTA paper, the `L * M` slots of the current visit or later are
+acquired, one at a time; acquiring one moves the clock to its visit. Predictor and policy have two
+layers of 128 units with a skip connection, dropout and LeakyReLU. Differences from the source, and
+what it and the paper leave open:
 
 - **Stopping.** The source acquires a fixed number of features. The published costs over time are
-  no whole numbers, so there a cost term decides, and the loss here is the cross-entropy plus
-  `cost_weight` times what is charged: one training run per cost weight. The policy gives every
-  state a probability of stopping, and the loss is its exact expectation over when an episode
-  stops. As one more pick of the Gumbel-softmax, stopping took over: costs are linear in a pick,
-  gains are not: the slope of the loss at a slot that is already acquired is smaller than what it
-  gained when it was acquired.
+  not whole numbers, so a cost term decides there. The loss here is the cross-entropy plus
+  `cost_weight` times the charge: one training run per cost weight. The policy gives every state a
+  probability of stopping, and the loss is its exact expectation over when an episode stops. As one
+  more pick of the Gumbel-softmax, stopping took over: costs are linear in a pick and gains are not,
+  so the slope of the loss at an acquired slot is smaller than what the slot gained.
 - **Visits.** By default a visit's results come back when it is over. The state then holds
-  imputations of what is pending and flags for it, ending the visit is one more pick of the
+  imputations and flags for what is pending, ending the visit is one more pick of the
   Gumbel-softmax, and stopping is decided between visits. Under `results="at-once"` each result is
-  seen before the next pick, as in the source, which has no visits.
+  shown before the next pick, as in the source, which has no visits.
 - **Loss.** Predictions are causal, each from what was acquired up to its own time. The
   cross-entropy is that of the predictions at the time of stopping; `step_share` mixes in the mean
-  over all steps of an episode, which was worse on validation. A training step looks at one
-  labelled time per subject.
-- **Near slots first.** A logit has a learned share for how far ahead its slot is, and training
-  begins with nearly everything acquired in the order of time, the cost weight rising to its value.
-  With equal logits a first pick in the middle would close half of all slots, to which no gradient
-  objects, since closing is not differentiable.
+  over all steps of an episode, which was worse on validation. A training step uses one labelled
+  time per subject.
+- **Near slots first.** A logit has a learned share for how far ahead its slot is. Training begins
+  with nearly everything acquired in the order of time, and the cost weight rises to its value. With
+  equal logits a first pick in the middle would close half of all slots; no gradient corrects that,
+  since closing is not differentiable.
 - **Start.** The predictor is trained under random masks first, with dropout chosen on validation,
-  and each cost weight goes on from there. Imputer and this predictor are fitted once per seed.
-- **Temperature** falls from 1 to 0.5; 0.1 was worse on validation. At test the largest logit is
-  taken, stopping where that is more likely than not, and imputations are means: nothing is drawn.
-- **Imputations are constants** of a step: no gradient through the imputer, which stays as fitted.
+  and each cost weight continues from there. Imputer and this predictor are fitted once per seed.
+- **Temperature** falls from 1 to 0.5; 0.1 was worse on validation. At test the largest logit wins,
+  an episode stops if stopping is more likely than not, and imputations are means: nothing is drawn.
+- **Imputations are constants** of a step: no gradient passes the imputer, which stays as fitted.
 - The weights kept are the best on validation by the loss above, without noise.
 
-The parts: `nocta.methods.difa.vaeac` (the imputer), `difa_model` (networks and policy),
-`difa_episodes` (differentiable episodes).
+Modules: `vaeac` (the imputer), `networks` (networks and policy), `episodes` (differentiable
+episodes).
 """
 
 from __future__ import annotations
 
 import copy
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields, replace
-from typing import Any
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Annotated, Any
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from pydantic import Field
 from torch import Tensor
 
 from nocta.core.cohort import Cohort
-from nocta.core.errors import ConfigError
 from nocta.core.operating_points import cost_of_everything
-from nocta.core.options import read_options, require_whole_number
+from nocta.core.options import Count, Options, Positive, Share, given_values, read_options
 from nocta.core.policy import Policy
 from nocta.core.predictor import Predictor
 from nocta.core.random_plans import random_requests
@@ -65,63 +64,48 @@ from nocta.methods.contract import Trial
 from nocta.methods.difa.episodes import Subjects
 from nocta.methods.difa.networks import DifaModel, DifaNetworks, DifaPolicy
 from nocta.methods.difa.vaeac import VAEAC_TRAINING, Vaeac
-from nocta.methods.retrained import RetrainedMethod
+from nocta.methods.retrained import Grid, RetrainedMethod
+from nocta.model.state import Arrays, State, add_part, load_net, net_arrays, take_part
 from nocta.predictors.encoding import InputEncoder
 from nocta.predictors.training import TrainingConfig, train
 
+DropRate = Annotated[float, Field(ge=0, lt=1)]
 PREDICTOR_TRAINING = TrainingConfig(epochs=100, learning_rate=6e-3, patience=4, check_every=10)
-#: Joint training has at least so many steps, however few subjects there are.
-_MIN_STEPS = 40
-#: Below so many subjects a batch holds this many of them.
+#: With fewer subjects than this, batches hold this many of them.
 _FEW, _SMALL_BATCH = 2000, 64
 
 
-@dataclass(frozen=True)
-class DifaOptions:
-    """What the source and the paper leave open, and how long to train.
+class DifaOptions(Options):
+    """What the source and the paper leave open, and how long to train."""
 
-    Args:
-        hidden: Units of each layer of predictor, policy and imputer.
-        dropouts: Rates to choose from on validation.
-        step_share: Weight of the mean over all acquisitions in the cross-entropy, from 0 to 1.
-        last_temperature: Of the Gumbel-softmax at the end of training; it begins at 1.
-        nearness: By how much a logit falls per slot ahead, to begin with.
-        stop_logit: Added to the logit of stopping, to begin with.
-        end_logit: The same for ending a visit, where its results come back after it.
-        ramp: Share of the joint training over which the cost weight rises from 0 to its value.
-        max_acquisitions: Of one subject, at most, those in vain among them; no limit by default.
-        epochs: Of joint training, at each cost weight; more where there are few subjects.
-        learning_rate: Of joint training.
-        imputer: Training of the imputer.
-        predictor: Training of the predictor under random masks.
-    """
-
-    hidden: int = 128
-    dropouts: tuple[float, ...] = (0.0, 0.3)
-    step_share: float = 0.0
-    last_temperature: float = 0.5
+    hidden: Count = 128
+    """Units of each layer of predictor, policy and imputer."""
+    dropouts: tuple[DropRate, ...] = Field(default=(0.0, 0.3), min_length=1)
+    """Rates to choose from on validation."""
+    step_share: Share = 0.0
+    """Weight of the mean over all acquisitions in the cross-entropy."""
+    last_temperature: Positive = 0.5
+    """Temperature of the Gumbel-softmax at the end of training; it begins at 1."""
     nearness: float = 4.0
+    """How much a logit falls per slot ahead, initially."""
     stop_logit: float = -3.0
+    """Added to the logit of stopping, initially."""
     end_logit: float = 1.0
-    ramp: float = 0.5
-    max_acquisitions: int | None = None
-    epochs: int = 12
-    learning_rate: float = 4e-3
+    """Added to the logit of ending a visit, initially, if results come back after the visit."""
+    ramp: Positive = 0.5
+    """Share of the joint training over which the cost weight rises from 0 to its value."""
+    max_acquisitions: Count | None = None
+    """Maximum number of requests per subject, unavailable ones included; no limit by default."""
+    epochs: Count = 12
+    """Length of joint training at each cost weight; more if there are few subjects."""
+    min_steps: Count = 40
+    """Minimum number of steps of joint training, however few subjects there are."""
+    learning_rate: Positive = 4e-3
+    """Learning rate of joint training."""
     imputer: TrainingConfig = VAEAC_TRAINING
+    """Training of the imputer."""
     predictor: TrainingConfig = PREDICTOR_TRAINING
-
-    def __post_init__(self) -> None:
-        for name in ("hidden", "epochs"):
-            require_whole_number(name, getattr(self, name))
-        if self.max_acquisitions is not None:
-            require_whole_number("max_acquisitions", self.max_acquisitions)
-        if not self.dropouts or not all(0 <= rate < 1 for rate in self.dropouts):
-            raise ConfigError(f"dropouts are {self.dropouts}; give rates from 0 to below 1.")
-        if not 0 <= self.step_share <= 1:
-            raise ConfigError(f"step_share is {self.step_share}; use a number from 0 to 1.")
-        for name in ("last_temperature", "ramp", "learning_rate"):
-            if getattr(self, name) <= 0:
-                raise ConfigError(f"{name} is {getattr(self, name)}; use a positive number.")
+    """Training of the predictor under random masks."""
 
 
 class Difa(RetrainedMethod):
@@ -130,7 +114,7 @@ class Difa(RetrainedMethod):
     Args:
         options: `DifaOptions`, or some of them by name.
         grid: Cost weights to train at; chosen on validation by default.
-        quick: A rehearsal: few and short fits.
+        quick: A quick run: few and short fits.
     """
 
     name = "difa"
@@ -140,14 +124,14 @@ class Difa(RetrainedMethod):
     def __init__(
         self,
         options: DifaOptions | Mapping[str, Any] | None = None,
-        grid: Sequence[float] | None = None,
+        grid: Grid = None,
         quick: bool = False,
     ) -> None:
         super().__init__(grid, quick)
         self.options = options
 
     @classmethod
-    def option_bundle(cls, preset: str) -> type[DifaOptions]:
+    def option_bundle(cls, preset: str) -> type[Options]:
         return DifaOptions
 
     def search_space(self, trial: Trial) -> dict[str, Any]:
@@ -168,17 +152,12 @@ class Difa(RetrainedMethod):
         scale = max(entropy, 0.1) / max(cost_of_everything(train), 1e-9)
         return 0.03 * scale, 2.0 * scale
 
-    def check_options(self) -> None:
-        super().check_options()
-        self._read_options()
-
     def _read_options(self) -> DifaOptions:
-        """The options as given; in a rehearsal those that are not given are shorter."""
+        """The options as given; a quick run shortens those that are not."""
         if isinstance(self.options, DifaOptions):
             return _shortened(self.options) if self.quick else self.options
         usual = _shortened(DifaOptions()) if self.quick else DifaOptions()
-        shown = {field.name: getattr(usual, field.name) for field in fields(usual)}
-        return read_options(DifaOptions, {**shown, **(self.options or {})})
+        return read_options(DifaOptions, {**dict(usual), **given_values(self.options)})
 
     def _prepare(
         self, train: Cohort, val: Cohort, seed: int, predictor: Predictor | None, progress: bool
@@ -283,26 +262,49 @@ class Difa(RetrainedMethod):
             progress=progress,
         )
 
+    def _shared_state(self) -> State:
+        config: dict[str, Any] = {"most_acquisitions": self._most_acquisitions}
+        arrays: Arrays = {}
+        add_part(config, arrays, "imputer", self._imputer.state())
+        return config, arrays
+
+    def _recall_shared(self, config: dict[str, Any], arrays: Arrays) -> None:
+        self._most_acquisitions = config["most_acquisitions"]
+        self._imputer = Vaeac.from_state(*take_part(config, arrays, "imputer"))
+
+    def _policy_state(self, policy: DifaPolicy) -> State:
+        networks = policy.model.networks
+        return {"shape": [networks.n_times, networks.n_features]}, net_arrays(networks)
+
+    def _recall_policy(self, config: dict[str, Any], arrays: Arrays) -> Policy:
+        hidden, width = arrays["predictor.first.weight"].shape
+        n_classes, shape = len(arrays["predictor.head.weight"]), tuple(config["shape"])
+        networks = DifaNetworks(width, n_classes, shape, hidden, 0.0, 0.0, 0.0)
+        return DifaPolicy(
+            DifaModel(self._imputer, load_net(networks, arrays)), self._most_acquisitions
+        )
+
 
 def _joint_training(options: DifaOptions, n_train: int) -> TrainingConfig:
     config = TrainingConfig(learning_rate=options.learning_rate)
     if n_train < _FEW:
         config = replace(config, batch_size=_SMALL_BATCH)
-    epochs = max(options.epochs, -(-_MIN_STEPS // config.n_batches(n_train)))
+    epochs = max(options.epochs, -(-options.min_steps // config.n_batches(n_train)))
     # Never stopped early: the cost weight has to reach its value and the temperature its end.
     return replace(config, epochs=epochs, patience=epochs, check_every=max(1, epochs // 6))
 
 
 def _shortened(options: DifaOptions) -> DifaOptions:
-    """For a rehearsal: a third of the epochs, one dropout rate."""
+    """For a quick run: a third of the epochs, one dropout rate."""
 
     def shorter(config: TrainingConfig) -> TrainingConfig:
         return replace(config, epochs=max(4, config.epochs // 3))
 
-    return replace(
-        options,
-        dropouts=options.dropouts[:1],
-        epochs=max(3, options.epochs // 3),
-        imputer=shorter(options.imputer),
-        predictor=shorter(options.predictor),
+    return options.model_copy(
+        update={
+            "dropouts": options.dropouts[:1],
+            "epochs": max(3, options.epochs // 3),
+            "imputer": shorter(options.imputer),
+            "predictor": shorter(options.predictor),
+        }
     )

@@ -13,7 +13,7 @@ source's skip connections between encoder and decoder.
 
 from __future__ import annotations
 
-from typing import NamedTuple, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 import torch
@@ -24,6 +24,7 @@ from torch.nn import functional as F
 from nocta.core.cohort import Cohort
 from nocta.core.errors import NotFittedError
 from nocta.core.random_plans import random_requests
+from nocta.model.state import Arrays, State, add_part, load_net, net_arrays, take_part
 from nocta.predictors.encoding import EncodedCohort, InputEncoder
 from nocta.predictors.training import TrainingConfig, TrainingLog, train
 
@@ -76,7 +77,7 @@ class Vaeac:
     """Imputes every column of every slot from what was acquired.
 
     Works on the slot part of an encoded history, `(n, L, slot_width)`: values, which columns are
-    known, indicators of discrete columns, what was asked for in vain.
+    known, indicators of discrete columns, which requests were unavailable.
 
     Args:
         hidden: Units of each layer of the three networks.
@@ -128,13 +129,7 @@ class Vaeac:
 
         with torch.random.fork_rng():
             torch.manual_seed(self.seed)
-            self.net_ = _VaeacNet(
-                self._n_times * encoder.slot_width,
-                2 * encoder.context_.width,
-                self._n_times * (2 * self._n_values + self._n_levels),
-                self.hidden,
-                self.latent,
-            )
+            self.net_ = self._build()
             self.log_ = train(
                 self.net_,
                 len(train_cohort),
@@ -146,6 +141,32 @@ class Vaeac:
                 progress=progress,
             )
         return self
+
+    def _build(self) -> _VaeacNet:
+        return _VaeacNet(
+            self._n_times * self.encoder_.slot_width,
+            2 * self.encoder_.context_.width,
+            self._n_times * (2 * self._n_values + self._n_levels),
+            self.hidden,
+            self.latent,
+        )
+
+    def state(self) -> State:
+        """Plain configuration and arrays that restore the fitted imputer."""
+        config: dict[str, Any] = {"hidden": self.hidden, "latent": self.latent}
+        arrays: Arrays = {}
+        add_part(config, arrays, "encoder", ({}, self.encoder_.state()))
+        add_part(config, arrays, "net", ({}, net_arrays(self.net_)))
+        return config, arrays
+
+    @classmethod
+    def from_state(cls, config: dict[str, Any], arrays: Arrays) -> Self:
+        """Inverse of `state`."""
+        out = cls(config["hidden"], config["latent"])
+        out.encoder_ = InputEncoder.from_state(take_part(config, arrays, "encoder")[1])
+        out._lay_out(out.encoder_.n_times_)
+        out.net_ = load_net(out._build(), take_part(config, arrays, "net")[1])
+        return out
 
     def _lay_out(self, n_times: int) -> None:
         """Where values and indicators are within the vector of a slot."""
@@ -187,8 +208,7 @@ class Vaeac:
     def fill(self, slots: Tensor, context: Tensor) -> Tensor:
         """What would stand in the vectors of the slots if all were known, `(n, L, slot_width)`.
 
-        Only values and indicators are imputed; whether something is known or was asked for in
-        vain is zero.
+        Only values and indicators are imputed; flags of known and unavailable entries are zero.
 
         Args:
             slots: `(n, L, slot_width)` what was acquired.

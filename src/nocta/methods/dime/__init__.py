@@ -1,0 +1,5 @@
+"""DIME: dynamic feature selection by conditional mutual information."""
+
+from nocta.methods.dime.method import Dime
+
+__all__ = ["Dime"]

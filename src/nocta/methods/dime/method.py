@@ -5,43 +5,42 @@ Gadgil, Covert and Lee, "Estimating Conditional Mutual Information for Dynamic F
 would lower the predictor's loss; the largest estimate per cost is acquired, and so on. Predictor
 and value network are trained together on the episodes they make, with some random acquisitions.
 
-As in the comparison of the NOCTA paper, what is acquired are the `L * M` slots. Acquiring one at
-a later visit moves the clock there, several may be acquired at one visit, one after the other,
-and the drop of the loss is summed over the labelled times from the current one on (predictions
-are causal, so earlier ones cannot change). Where this departs from the original:
+As in the comparison of the NOCTA paper, the `L * M` slots are acquired. Acquiring one at a later
+visit moves the clock there, several may be acquired at one visit, one after the other, and the drop
+of the loss is summed over the labelled times from the current one on (predictions are causal, so
+earlier ones cannot change). Differences from the original:
 
 - The predictor is pretrained under random masks of every size and is the one the other methods
-  get; `preset="paper"` is the published network, and then the value network has its size too.
+  get. `preset="paper"` uses the published network, and a value network of its size.
 - Episodes run side by side at different depths, so that one step of training sees short and long
-  histories; a finished episode makes room for another subject.
+  histories. When an episode ends, another subject takes its place.
 - The value network regresses the drop itself, neither bounded by the entropy nor kept positive:
-  an acquisition may well raise the loss.
+  an acquisition may raise the loss.
 - The drop is judged without dropout and, with few subjects, by a network that was never trained
-  on the subject: otherwise everything seems worth acquiring.
-- `order="time"`, the default: of all slots worth their price, those of the earliest visit come
-  first. Published, the best slot comes first wherever it is (`order="value"`); over time that
-  closes the visits before it, and what is left is a fraction of what could have been acquired.
-  In training, each episode then has a threshold of its own: how large a share of the open slots it
-  may acquire from.
-- The loss before an acquisition is kept from the step before, so a drop also holds what one step
-  of training changed.
-- Prices include the fees that are still due, and a slot the budget does not allow is passed over.
-- Random acquisitions go to any open slot in the beginning and vanish linearly; the weights kept
-  are those with the lowest loss on validation, averaged along the episodes.
+  on the subject. Otherwise everything seems worth acquiring.
+- `order="time"`, the default, acquires the slots worth their price from the earliest visit on. The
+  original acquires the best slot first (`order="value"`); over time that closes the visits before
+  it and leaves a fraction of what could have been acquired. In training, each episode then has its
+  own threshold: the share of the open slots it may acquire from.
+- The loss before an acquisition is kept from the step before, so a drop also contains what one
+  step of training changed.
+- Prices include the fees that are still due, and a slot the budget does not allow is skipped.
+- Random acquisitions may go to any open slot; their share falls linearly to 0. The weights with the
+  lowest validation loss, averaged along the episodes, are kept.
 
-Episodes follow the rule the method is judged under. By default a visit's results come back when it
-is over: what was ordered there enters the value network as pending, without its value, and the drop
-of another slot is that on top of everything pending. A visit ends when nothing more of it is worth
-its price; then the results are seen, and the next one is chosen. Under `results="at-once"` one
-result is seen before the next is asked for, as in the original, which has no visits. Methods that
-order a visit as a whole cannot do that, nor does their optimum bound one that does.
+Episodes follow the rule of the comparison. By default a visit's results come back when it is over:
+what was ordered there enters the value network as pending, without its value, and the drop of
+another slot is on top of everything pending. A visit ends when no other slot of it is worth its
+price; then the results are shown, and the next visit is chosen. Under `results="at-once"` each
+result is shown before the next order, as in the original, which has no visits. Methods that order a
+visit as a whole cannot do that, and their optimum does not bound a method that does.
 """
 
 from __future__ import annotations
 
 import copy
 from dataclasses import replace
-from typing import Any, ClassVar, Literal, Self
+from typing import Any, Literal, Self
 
 import numpy as np
 import torch
@@ -49,9 +48,8 @@ from numpy.typing import NDArray
 
 from nocta.core.cohort import Cohort
 from nocta.core.environment import Environment
-from nocta.core.errors import ConfigError
 from nocta.core.operating_points import cost_targets, spread_knob
-from nocta.core.options import require_whole_number
+from nocta.core.options import Count, Share
 from nocta.core.policy import Decision, Observation, Policy
 from nocta.core.predictor import Predictor, require_network
 from nocta.core.rollout import rollout
@@ -65,6 +63,7 @@ from nocta.methods.dime.training import (
     earliest,
 )
 from nocta.methods.one_at_a_time import acquire_slot, affordable_slots, slot_prices
+from nocta.model.state import Arrays, State, add_part, load_net, net_arrays, take_part
 from nocta.predictors.cross_fitted import CrossFittedPredictor, as_cross_fitted
 from nocta.predictors.fitting import Preset, fit_predictor
 
@@ -146,17 +145,17 @@ class Dime(Method):
 
     Args:
         stop: What ends the acquisitions.
-        order: `"value"` acquires the best slot first, wherever it is, as published, and so closes
+        order: `"value"`, as published, acquires the best slot first, at any visit, and so closes
             the visits before it. `"time"` acquires every slot above the threshold, the earliest
             visit first; with a budget or confidence there is no threshold, and value decides.
         preset: `"paper"` for the published networks.
-        hidden: Units of the value network's two hidden layers; the published predictor's where
-            `preset="paper"`.
+        hidden: Units of the value network's two hidden layers; those of the published predictor
+            if `preset="paper"`.
         expected_drop: Learn from the drop of the loss the predictor expects of itself (its
-            entropy) in place of the realised one: less noise, but only as good as its calibration.
+            entropy) instead of the realized one: less noise, but only as good as its calibration.
         epsilon: Share of random acquisitions at the beginning of training.
         n_updates: Steps of joint training; chosen by the size of the cohort by default.
-        quick: A rehearsal: short training.
+        quick: A quick run: short training.
     """
 
     name = "dime"
@@ -167,17 +166,15 @@ class Dime(Method):
     value_: ValueNet
     losses_: list[float]
 
-    _knobs: ClassVar[tuple[Stop, ...]] = ("threshold", "budget", "confidence")
-
     def __init__(
         self,
         stop: Stop = "threshold",
         order: Order = "time",
         preset: Preset = "default",
-        hidden: int = 128,
+        hidden: Count = 128,
         expected_drop: bool = False,
-        epsilon: float = 0.05,
-        n_updates: int | None = None,
+        epsilon: Share = 0.05,
+        n_updates: Count | None = None,
         quick: bool = False,
     ) -> None:
         self.stop = stop
@@ -198,17 +195,6 @@ class Dime(Method):
         if self.preset == "default":
             out["hidden"] = trial.suggest_categorical("hidden", [64, 128, 256])
         return out
-
-    def check_options(self) -> None:
-        if self.stop not in self._knobs:
-            raise ConfigError(f"stop is '{self.stop}'; use one of {', '.join(self._knobs)}.")
-        if self.order not in ("time", "value"):
-            raise ConfigError(f"order is '{self.order}'; use 'time' or 'value'.")
-        require_whole_number("hidden", self.hidden)
-        if self.n_updates is not None:
-            require_whole_number("n_updates", self.n_updates)
-        if not 0 <= self.epsilon <= 1:
-            raise ConfigError(f"epsilon is {self.epsilon}; use a share from 0 to 1.")
 
     def check_predictor(self, predictor: Predictor) -> None:
         require_network(predictor, f"Method '{self.name}'", "trains the predictor further")
@@ -286,3 +272,24 @@ class Dime(Method):
 
     def _policy_at(self, limit: float, budget: float = np.inf) -> DimePolicy:
         return DimePolicy(self.predictor_, self.value_, self.stop, limit, self.order, budget)
+
+    def state(self) -> State:
+        config: dict[str, Any] = {"arguments": self.arguments(), "losses": self.losses_}
+        arrays: Arrays = {}
+        add_part(config, arrays, "predictor", self.predictor_.state())
+        sizes = {"slot_width": self.value_.slot_width, "shape": self.value_.shape}
+        add_part(config, arrays, "value", (sizes, net_arrays(self.value_)))
+        return config, arrays
+
+    @classmethod
+    def from_state(cls, config: dict[str, Any], arrays: Arrays) -> Self:
+        out = cls(**config["arguments"])
+        out.losses_ = config["losses"]
+        out.predictor_ = CrossFittedPredictor.from_state(*take_part(config, arrays, "predictor"))
+        sizes, weights = take_part(config, arrays, "value")
+        (length, n_features), slot_width = sizes["shape"], sizes["slot_width"]
+        hidden, width = weights["layers.0.weight"].shape
+        context_width = width - length * (slot_width + 1) - n_features
+        net = ValueNet(slot_width, context_width, (length, n_features), hidden, 0.0)
+        out.value_ = load_net(net, weights)
+        return out

@@ -1,68 +1,66 @@
 """RAS and AS: at every visit, what to acquire next time and how long to wait until then.
 
 Qin, van der Schaar and Lee, "Risk-averse active sensing for timely outcome prediction under cost
-pressure" (NeurIPS 2023). An actor sees what was acquired so far and draws a set of features for
-the next visit, each by a coin of its own, and the interval until then, from a Beta distribution.
-A follow-up costs the acquisitions, plus `lambda` times the *prediction deficiency* (how far the
-prediction is from the one with everything acquired, by the Jensen-Shannon divergence), plus a
-penalty for visits at which nothing is acquired. `lambda` is the knob, `prediction_weight`. The
-predictor comes first, trained under an auxiliary policy that visits at random and drops each
-feature with a given rate. Actor and critic are then trained on simulated follow-ups of the training
-subjects; RAS in the end on the worst tenth of them only, found anew again and again, which makes
-it averse to risk. AS is the same with a fixed interval and on everybody.
+pressure" (NeurIPS 2023). An actor sees what was acquired so far. It draws a set of features for the
+next visit, one coin per feature, and the interval until then, from a Beta distribution. A follow-up
+costs the acquisitions, plus `lambda` times the *prediction deficiency* (the Jensen-Shannon
+divergence from the prediction with everything acquired), plus a penalty for visits at which nothing
+is acquired. `lambda` is the knob, `prediction_weight`. The predictor is trained first, under an
+auxiliary policy that visits at random and drops each feature at a given rate. Actor and critic are
+then trained on simulated follow-ups of the training subjects. In the end RAS trains on the worst
+tenth of them only, which makes it risk-averse. AS has a fixed interval and trains on everybody.
 
-The parts: `ras_pretraining` (the predictor), `ras_networks` (encoder, actor, critic, and how they
-decide), `ras_simulation` (follow-ups and their costs), `ras_training` (actor-critic). Where this
-departs from the original:
+Modules: `pretraining` (the predictor), `networks` (encoder, actor, critic, and how they decide),
+`simulation` (follow-ups and their costs), `training` (actor-critic). Differences from the original:
 
 - **Causal.** The original interpolates between acquisitions and predicts after the last one, so
-  a later acquisition changes earlier predictions. Here each prediction comes from the history up
-  to its own slot; the same for the encoder of the actor (see `nocta.predictors.cde`).
+  a later acquisition changes earlier predictions. Here each prediction, and the actor's encoder,
+  reads the history up to its own slot (see `nocta.predictors.cde`).
 - **On a grid.** Waiting times lead to the next slot at or after. The shortest interval is 0 by
-  default, so that the next slot can be reached by more than one exact value.
+  default, so that more than one exact value reaches the next slot.
 - **A prediction at every slot.** The deficiency compares the two predictions slot by slot, and the
-  one from what was acquired knows which slot it is; the original keeps the prediction made at the
-  last visit. Labels drift with time, so that one would be judged by staleness alone.
-- **Softmax** over classes, trained by cross-entropy, where the original has one sigmoid per class.
-- **The drop rate is chosen on validation** (the released code looks at test subjects), and so are
-  the weights kept: by mean cost of a follow-up for AS, by that of the worst tenth (and a little
-  by that of everybody) for RAS.
+  one from what was acquired knows the slot. The original keeps the prediction of the last visit;
+  labels drift with time, so that one would be judged by staleness alone.
+- **Softmax** over classes, trained by cross-entropy; the original has one sigmoid per class.
+- **The drop rate is chosen on validation** (the released code uses test subjects), and so are the
+  weights: by the mean cost of a follow-up for AS, by that of the worst tenth (and a little by that
+  of everybody) for RAS.
 - **The critic judges the state in which an action is taken.** In the released code the advantage
   of a set of features subtracts the value of the state that already contains what it revealed.
 - **Exploration.** Probabilities are squeezed away from 0 and 1, not clipped, so that a gradient
-  remains; undecided coins are rewarded a little, less and less; advantages trust the critic a few
-  visits on. Training begins with nearly everything acquired: from coins at one half the actor
-  unlearns to acquire before it learns what is worth it. Learning rates are a tenth to a fifth of
-  the released ones, at which it settles within a few steps on whatever comes first.
+  remains; a reward of undecided coins fades; advantages trust the critic a few visits ahead.
+  Training begins with nearly everything acquired: from coins at one half the actor unlearns to
+  acquire before it learns what is worth it. Learning rates are a tenth to a fifth of the released
+  ones, which settle within a few steps on the first policy they find.
 - **From everybody to the tail.** RAS learns from everybody first; the pool shrinks to the worst
-  tenth over the first part of the training. From the tail alone it does not get away from
-  acquiring everything. With many subjects the tail is looked for in a sample.
-- **Few subjects in the tail** are followed several times in a batch, each time another draw.
+  tenth over the first part of training. From the tail alone it keeps acquiring everything. With
+  many subjects the tail is searched in a sample.
+- **Few subjects in the tail** are followed several times in a batch, each time with another draw.
 - **A recurrent unit** (`encoder="gru"`) encodes by default; `"cde"` is the published neural CDE,
   with slots as its unit of time.
 - **The auxiliary policy** begins at the first slot, and AS chooses among one, two and four slots.
-- **Scales.** `lambda` is tried around (cost of everything) / (deficiency of acquiring nothing):
-  the published values depend on the predictor they were used with, and are tried with
-  `preset="paper"` only. The penalty of an empty visit counts in units of the dearest feature.
+- **Scales.** `lambda` is tried around (cost of everything) / (deficiency of acquiring nothing). The
+  published values depend on their predictor and are tried with `preset="paper"` only. The penalty
+  of an empty visit is in units of the most expensive feature.
 
-A value that was never recorded yields nothing and is not charged; the actor learns that it was
-asked for in vain. With a hard budget the most wanted features are acquired while they last.
+A value that was never recorded yields nothing and is not charged; the actor learns that the request
+was unavailable. With a hard budget the most wanted features are acquired while it lasts.
 """
 
 from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
+from pydantic import Field
 
 from nocta.core.cohort import Cohort
-from nocta.core.errors import ConfigError, did_you_mean
+from nocta.core.errors import ConfigError
 from nocta.core.operating_points import cost_of_everything
-from nocta.core.options import read_options, require_whole_number
+from nocta.core.options import Options, given_values
 from nocta.core.policy import Policy
 from nocta.core.predictor import Predictor
 from nocta.methods.contract import Trial
@@ -70,9 +68,12 @@ from nocta.methods.ras.networks import ActorCritic, EncoderKind, Intervals, Sens
 from nocta.methods.ras.pretraining import DROP_RATES, pretrain
 from nocta.methods.ras.simulation import Prices, Simulator
 from nocta.methods.ras.training import RasTraining, train_actor
-from nocta.methods.retrained import RetrainedMethod
+from nocta.methods.retrained import Grid, RetrainedMethod
+from nocta.model.state import Arrays, State, add_part, load_net, net_arrays, take_part
+from nocta.predictors.cde import CdePredictor
 from nocta.predictors.fitting import Preset
 from nocta.predictors.neural import NeuralPredictor
+from nocta.predictors.recurrent import RecurrentPredictor
 
 #: Knob values to look at, in units of (cost of everything) / (deficiency of acquiring nothing).
 _KNOB_SHARES = (0.4, 4.0)
@@ -80,14 +81,17 @@ _KNOB_SHARES = (0.4, 4.0)
 _FIXED_INTERVALS = (1.0, 2.0, 4.0)
 #: Longest intervals of the NOCTA paper, in the unit of the data set's slot times.
 _LONGEST = {"synthetic": 5.0, "adni": 18.0, "oai-womac": 54.0, "oai-klg": 54.0}
+Hidden = Annotated[int, Field(ge=2)]
+DropRate = Annotated[float, Field(ge=0, lt=1)]
+TailShare = Annotated[float, Field(gt=0, le=1)]
 
 
 class _ActiveSensing(RetrainedMethod):
-    """What RAS and AS share: the pretrained predictor, the prices, the scale of the knob."""
+    """What RAS and AS share: pretrained predictor, prices, scale of the knob."""
 
     knob = "prediction_weight"
     knob_buys = True
-    #: Share of the follow-ups, the dearest, that is trained on in the end.
+    #: Share of the follow-ups, the most expensive ones, that is trained on in the end.
     tail_share: float = 1.0
     paper_grids: ClassVar[Mapping[str, tuple[float, ...]]] = {
         "synthetic": (5000.0, 7000.0, 9000.0),
@@ -102,12 +106,12 @@ class _ActiveSensing(RetrainedMethod):
 
     def __init__(
         self,
-        grid: Sequence[float] | None = None,
+        grid: Grid = None,
         quick: bool = False,
         preset: Preset = "default",
         encoder: EncoderKind = "gru",
-        hidden: int = 64,
-        drop_rate: float | None = None,
+        hidden: Hidden = 64,
+        drop_rate: DropRate | None = None,
         empty_penalty: float = 10.0,
         options: RasTraining | Mapping[str, Any] | None = None,
     ) -> None:
@@ -120,29 +124,17 @@ class _ActiveSensing(RetrainedMethod):
         self.options = options
 
     @classmethod
-    def option_bundle(cls, preset: str) -> type[RasTraining]:
+    def option_bundle(cls, preset: str) -> type[Options]:
         return RasTraining
 
     def search_space(self, trial: Trial) -> dict[str, Any]:
-        """Size and pace, and what an empty visit is charged; the drop rate is chosen anyway."""
+        """Size and pace, and the penalty of an empty visit."""
         return {
             "hidden": trial.suggest_categorical("hidden", [32, 64, 128]),
             "learning_rate": trial.suggest_float("learning_rate", 3e-3, 3e-2, log=True),
             "entropy": trial.suggest_float("entropy", 0.01, 0.2, log=True),
             "empty_penalty": trial.suggest_float("empty_penalty", 0.3, 30.0, log=True),
         }
-
-    def check_options(self) -> None:
-        super().check_options()
-        if self.encoder not in ("gru", "cde"):
-            hint = did_you_mean(self.encoder, ("gru", "cde"))
-            raise ConfigError(f"encoder is '{self.encoder}'; use 'gru' or 'cde'.{hint}")
-        if self.drop_rate is not None and not 0 <= self.drop_rate < 1:
-            raise ConfigError(f"drop_rate is {self.drop_rate}; use a number from 0 to below 1.")
-        require_whole_number("hidden", self.hidden, least=2)
-        if not 0 < self.tail_share <= 1:
-            raise ConfigError(f"tail_share is {self.tail_share}; use a number above 0, at most 1.")
-        self._training()
 
     def _prepare(
         self, train: Cohort, val: Cohort, seed: int, predictor: Predictor | None, progress: bool
@@ -175,12 +167,13 @@ class _ActiveSensing(RetrainedMethod):
     def _train(self, value: float, train: Cohort, val: Cohort, seed: int, progress: bool) -> Policy:
         prices = Prices(value, self.empty_penalty * float(train.catalog.costs.max()))
         training = self._training()
-        # Many follow-ups of the same few subjects are slow and tell little more.
-        training = replace(training, batch_size=min(training.batch_size, max(64, len(train) // 2)))
+        # Many follow-ups of the same few subjects are slow and add little.
+        size = min(training.batch_size, max(64, len(train) // 2))
+        training = training.model_copy(update={"batch_size": size})
         candidates = self._candidates(train)
         best = candidates[0]
         if len(candidates) > 1:
-            short = replace(training, rounds=max(2, training.rounds // 6))
+            short = training.model_copy(update={"rounds": max(2, training.rounds // 6)})
             tried = [self._run(c, prices, short, seed, progress)[1] for c in candidates]
             best = candidates[int(np.argmin([min(curve) for curve in tried]))]
         net, self.curves_[value] = self._run(best, prices, training, seed, progress)
@@ -205,7 +198,29 @@ class _ActiveSensing(RetrainedMethod):
         if isinstance(self.options, RasTraining):
             return self.options
         short = {"rounds": 4, "steps_per_round": 5, "batch_size": 64} if self.quick else {}
-        return read_options(RasTraining, {**short, **(self.options or {})})
+        return RasTraining(**{**short, **given_values(self.options)})
+
+    def _shared_state(self) -> State:
+        config: dict[str, Any] = {"drop_rate": self.drop_rate_}
+        arrays: Arrays = {"slot_times": self.slot_times_}
+        add_part(config, arrays, "predictor", self.predictor_.state())
+        return config, arrays
+
+    def _recall_shared(self, config: dict[str, Any], arrays: Arrays) -> None:
+        kind = CdePredictor if self.encoder == "cde" else RecurrentPredictor
+        self.predictor_ = kind.from_state(*take_part(config, arrays, "predictor"))
+        self.drop_rate_, self.slot_times_ = config["drop_rate"], arrays["slot_times"]
+        self.curves_ = {}
+
+    def _policy_state(self, policy: SensingPolicy) -> State:
+        spaced = {"shortest": policy.intervals.shortest, "longest": policy.intervals.longest}
+        return spaced, net_arrays(policy.net)
+
+    def _recall_policy(self, config: dict[str, Any], arrays: Arrays) -> Policy:
+        net = ActorCritic(self.predictor_.encoder_, self.hidden // 2, self.encoder)
+        return SensingPolicy(
+            self.predictor_, load_net(net, arrays), Intervals(self.slot_times_, **config)
+        )
 
     @abstractmethod
     def _candidates(self, train: Cohort) -> list[Intervals]:
@@ -219,17 +234,18 @@ class Ras(_ActiveSensing):
 
     Args:
         grid: Prediction weights to train at; chosen to spread the costs by default.
-        quick: A rehearsal: few and short fits.
+        quick: A quick run: few and short fits.
         preset: `"paper"` also tries the published prediction weights.
         encoder: `"gru"`, or the published `"cde"`, which needs `nocta[cde]` and is slower by an
             order of magnitude.
         hidden: Units of the predictor's state; the actor's has half as many.
-        drop_rate: Of the auxiliary policy; chosen on validation by default.
+        drop_rate: Drop rate of the auxiliary policy; chosen on validation by default.
         intervals: Shortest and longest interval between visits, in the unit of the cohort's slot
             times; from the next slot to half the follow-up by default, or to what the NOCTA paper
             allows on its data sets.
-        tail_share: Share of the follow-ups, the dearest, to train on.
-        empty_penalty: Of a visit without acquisitions, in units of the dearest feature.
+        tail_share: Train on this share of the follow-ups, the most expensive ones.
+        empty_penalty: Penalty of a visit without acquisitions, in units of the most expensive
+            feature.
         options: `RasTraining`, or some of its fields by name: length and pace.
 
     Example:
@@ -244,14 +260,14 @@ class Ras(_ActiveSensing):
 
     def __init__(
         self,
-        grid: Sequence[float] | None = None,
+        grid: Grid = None,
         quick: bool = False,
         preset: Preset = "default",
         encoder: EncoderKind = "gru",
-        hidden: int = 64,
-        drop_rate: float | None = None,
+        hidden: Hidden = 64,
+        drop_rate: DropRate | None = None,
         intervals: tuple[float, float] | None = None,
-        tail_share: float = 0.1,
+        tail_share: TailShare = 0.1,
         empty_penalty: float = 10.0,
         options: RasTraining | Mapping[str, Any] | None = None,
     ) -> None:
@@ -279,7 +295,7 @@ class As(_ActiveSensing):
 
     Args:
         grid: Prediction weights to train at; chosen to spread the costs by default.
-        quick: A rehearsal: few and short fits.
+        quick: A quick run: few and short fits.
         preset: `"paper"` also tries the published prediction weights.
         encoder: As in `Ras`.
         hidden: As in `Ras`.
@@ -294,12 +310,12 @@ class As(_ActiveSensing):
 
     def __init__(
         self,
-        grid: Sequence[float] | None = None,
+        grid: Grid = None,
         quick: bool = False,
         preset: Preset = "default",
         encoder: EncoderKind = "gru",
-        hidden: int = 64,
-        drop_rate: float | None = None,
+        hidden: Hidden = 64,
+        drop_rate: DropRate | None = None,
         interval: float | None = None,
         empty_penalty: float = 10.0,
         options: RasTraining | Mapping[str, Any] | None = None,

@@ -7,63 +7,49 @@ from __future__ import annotations
 
 import copy
 import math
-from dataclasses import dataclass
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from pydantic import Field
 from torch import Tensor, nn
 
 from nocta.core.cohort import even_rows
-from nocta.core.errors import ConfigError
-from nocta.core.options import require_whole_number
+from nocta.core.options import Count, Options, Positive
 from nocta.core.progress import progress_bar
 from nocta.methods.ras.networks import ActorCritic, EncoderKind, Intervals
 from nocta.methods.ras.simulation import Prices, Simulator
 
 _TINY = 1e-7
-#: Weight of all follow-ups beside the tail where weights are chosen: it breaks ties.
+#: Weight of all follow-ups beside the tail when the best weights are chosen: it breaks ties.
 _EVERYBODY = 0.1
-#: Validation subjects who decide which weights are kept, and training subjects among whom the tail
-#: is looked for in a round, at most.
+#: Maximum number of validation subjects who decide which weights are kept, and of training subjects
+#: among whom the tail is searched in a round.
 _JUDGED, _WATCHED = 1000, 2000
 #: The pool has shrunk to the tail after this share of the rounds.
 _NARROWED = 0.6
 
 
-@dataclass(frozen=True)
-class RasTraining:
-    """How long and how fast actor and critic are trained.
+class RasTraining(Options):
+    """Length and pace of the training of actor and critic."""
 
-    Args:
-        rounds: So many, always: in the beginning the modes of the actor hardly change.
-        steps_per_round: Gradient steps per round.
-        batch_size: Simulated follow-ups per step.
-        learning_rate: Peak of a cosine schedule over all rounds.
-        exploration: While training, no probability comes closer to 0 or 1 than this.
-        entropy: Reward of undecided coins. Both fall to a tenth towards the end.
-        discount: Of later visits.
-        trace: How far advantages follow what really happened before they trust the critic: 1 to
-            the end, 0 to the next visit.
-    """
-
-    rounds: int = 60
-    steps_per_round: int = 20
-    batch_size: int = 128
-    learning_rate: float = 5e-3
-    exploration: float = 0.03
+    rounds: Count = 60
+    """Rounds of training; never stopped early, since the actor's modes hardly change at first."""
+    steps_per_round: Count = 20
+    """Gradient steps per round."""
+    batch_size: Count = 128
+    """Simulated follow-ups per step."""
+    learning_rate: Positive = 5e-3
+    """Peak of a cosine schedule over all rounds."""
+    exploration: float = Field(default=0.03, ge=0, lt=0.5)
+    """In training, no probability comes closer to 0 or 1 than this; falls to a tenth."""
     entropy: float = 0.12
+    """Reward of undecided coins; falls to a tenth."""
     discount: float = 0.99
+    """Discount of later visits."""
     trace: float = 0.9
-
-    def __post_init__(self) -> None:
-        for name in ("rounds", "steps_per_round", "batch_size"):
-            require_whole_number(name, getattr(self, name))
-        rate = self.learning_rate
-        if not isinstance(rate, int | float) or rate <= 0:
-            raise ConfigError(f"learning_rate is {rate!r}; use a positive number.")
-        if not 0 <= self.exploration < 0.5:
-            raise ConfigError(f"exploration is {self.exploration}; use 0 to below 0.5.")
+    """How far advantages follow what happened before they trust the critic: 1 to the end, 0 to the
+    next visit."""
 
 
 def train_actor(
@@ -145,7 +131,7 @@ class _Learner:
         )
 
     def train_round(self, progress: float) -> None:
-        """Look for the tail, then take some steps; `progress` goes from 0 to 1 over the rounds."""
+        """Find the tail, then take some steps; `progress` goes from 0 to 1 over the rounds."""
         config, pool = self.config, np.arange(len(self.simulator))
         heat = 1 - 0.9 * progress  # of exploration
         floor = heat * config.exploration
@@ -158,7 +144,7 @@ class _Learner:
             # The tail alone teaches nothing before the actor has learned what is worth its cost.
             pool = pool[worst(totals, self.tail_share ** min(1.0, progress / _NARROWED))]
         for _ in range(config.steps_per_round):
-            # Of few subjects each is followed more than once; no two follow-ups are the same.
+            # If subjects are few, each is followed more than once, each time with another draw.
             again = len(pool) < config.batch_size
             index = self.rng.choice(pool, size=config.batch_size, replace=again)
             self.optimizer.zero_grad(set_to_none=True)
@@ -214,7 +200,7 @@ def discounted_returns(costs: Tensor, visited: Tensor, discount: float) -> tuple
 def advantages(
     costs: Tensor, visited: Tensor, expected: Tensor, discount: float, trace: float
 ) -> Tensor:
-    """How much dearer each decision turned out than expected, `(b, L + 1)`.
+    """How much more each decision cost than expected, `(b, L + 1)`.
 
     Args:
         costs: `(b, L)` per slot.
@@ -238,6 +224,6 @@ def advantages(
 
 
 def worst(totals: Tensor, share: float) -> NDArray[np.int64]:
-    """Positions of the dearest `share` of the follow-ups, at least one."""
+    """Positions of the most expensive `share` of the follow-ups, at least one."""
     n = max(1, math.ceil(share * len(totals)))
     return np.asarray(totals.numpy().argsort(kind="stable")[-n:])

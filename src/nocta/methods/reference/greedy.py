@@ -1,8 +1,8 @@
 """Greedy forward selection of slots on validation: one growing plan for everybody.
 
-At each step the block of slots with the largest drop of the loss per cost is added. Losses fall
-by less the more is known already, most of the time, so old gains serve as a ranking and only the
-best few, with a few drawn at random, are computed anew (lazy and stochastic greedy).
+At each step the block of slots with the largest drop of the loss per cost is added. Gains usually
+shrink as more is known, so old gains serve as a ranking: only the best few, and a few drawn at
+random, are computed again (lazy and stochastic greedy).
 """
 
 from __future__ import annotations
@@ -11,36 +11,33 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
+from pydantic import Field
 
 from nocta.core.cohort import Cohort
 from nocta.core.history import History
 from nocta.core.losses import pair_losses
+from nocta.core.options import Count, Options, Share
 from nocta.core.predictor import Predictor
 from nocta.core.progress import progress_bar
 
 
-@dataclass(frozen=True)
-class GreedyOptions:
-    """How much work forward selection may do.
+class GreedyOptions(Options):
+    """Limits on the work of forward selection."""
 
-    Args:
-        max_subjects: Validation subjects it looks at, drawn at random where there are more.
-        exact_below: With at most this many blocks, every one is tried at every step.
-        n_fresh: Otherwise, this many of the highest ranked are tried at a step...
-        n_random: ...and this many others.
-        share_per_step: Where not every block is tried, this share of the blocks added so far is
-            added at once.
-        patience: After this many additions without a lower loss, the rest is added as it ranks.
-        max_evaluations: The same after this many plans were tried.
-    """
-
-    max_subjects: int = 512
-    exact_below: int = 32
-    n_fresh: int = 8
-    n_random: int = 4
-    share_per_step: float = 0.05
-    patience: int = 24
-    max_evaluations: int = 4000
+    max_subjects: Count = 512
+    """Maximum number of subjects that judge a plan, drawn at random."""
+    exact_below: int = Field(default=32, ge=0)
+    """With at most this many blocks, every block is tried at every step."""
+    n_fresh: Count = 8
+    """Otherwise this many of the highest ranked blocks are tried at a step."""
+    n_random: int = Field(default=4, ge=0)
+    """The number of other blocks that are tried with them."""
+    share_per_step: Share = 0.05
+    """If not every block is tried, this share of the blocks added so far is added at once."""
+    patience: int = Field(default=24, ge=0)
+    """After this many additions without a lower loss, the rest is added as it ranks."""
+    max_evaluations: Count = 4000
+    """The rest is also added as it ranks after this many plans were tried."""
 
 
 @dataclass(frozen=True)
@@ -188,7 +185,7 @@ class _Search:
         return left[np.argsort(-self.worth[left], kind="stable")]
 
     def _best(self) -> list[int]:
-        """The best blocks, by computing anew as few as seems right."""
+        """The best blocks, computing as few again as seems right."""
         losses: dict[int, float] = {}
         waiting = self._ranked().tolist()
         n_fresh = self.options.n_fresh

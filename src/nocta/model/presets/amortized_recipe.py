@@ -1,8 +1,8 @@
-"""How the `default` preset fits its amortized estimator, by what the cohort allows.
+"""How the `default` preset fits its amortized estimator.
 
-Many subjects: one network, trained on random plans and then, round by round, on the plans its own
-planner makes. Few: a committee that is drawn towards the population's mean, which is learned too,
-or counted (`nocta.planning.estimators.population_plug_in`).
+Many subjects: one network, trained on random plans and then refreshed on own plans, round by round.
+Few: a committee that is drawn towards the population's mean, which is learned too, or counted
+(`nocta.planning.estimators.population_plug_in`).
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from nocta.planning.estimators.population import PopulationEstimator
 from nocta.planning.estimators.targets import LossTargets
 from nocta.predictors.training import TrainingConfig
 
-#: Share of a label that is replaced by the best informed prediction, where labels are few.
+#: Share of a label that is replaced by the best informed prediction, if labels are few.
 HINDSIGHT = 0.9
 #: Networks of each kind in a committee.
 N_NETWORKS = 2
@@ -49,19 +49,19 @@ def fit_network(
     val: Cohort,
     val_targets: LossTargets,
     seed: int,
-    rehearse: Callable[[AmortizedEstimator, np.random.Generator], PlanMemory],
+    own_plans: Callable[[AmortizedEstimator, np.random.Generator], PlanMemory],
     progress: bool,
 ) -> AmortizedEstimator:
-    """Random plans first, then rounds of rehearsal on the planner's own plans.
+    """Random plans first, then refreshes on own plans.
 
     Args:
-        options: Knobs of the preset.
+        options: Options of the preset.
         train: Subjects to learn from.
         targets: Their losses.
         val: Subjects that decide when to stop.
         val_targets: Their losses.
         seed: Same seed, same network.
-        rehearse: Lets the network plan for training subjects and returns its plans.
+        own_plans: Lets the network plan for training subjects and returns its plans.
         progress: Show bars.
     """
     network = AmortizedEstimator(
@@ -73,7 +73,7 @@ def fit_network(
     network.fit(train, targets, val, val_targets, progress=progress)
     rng = np.random.default_rng(seed + 17)
     for _ in range(options.n_rounds):
-        memory = rehearse(network, rng)
+        memory = own_plans(network, rng)
         network.fit(
             train,
             targets,
@@ -99,7 +99,7 @@ def fit_committee(
 ) -> CommitteeEstimator:
     """Networks of several seeds, with and without values; arguments as in `fit_network`.
 
-    Networks of the population are left out where its mean is counted instead.
+    Networks of the population are left out if its mean is counted instead.
     """
     training = amortized_training(len(train), overfits=True)
     hidden = options.hidden if len(train) >= 2000 else min(options.hidden, 32)

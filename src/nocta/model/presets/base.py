@@ -3,30 +3,39 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping
 from typing import Any, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
+from torch import Tensor
 
+from nocta.core.catalog import Catalog
 from nocta.core.cohort import Cohort, even_rows
+from nocta.core.operating_points import cost_of_everything
+from nocta.core.options import Options
 from nocta.core.predictor import Predictor
 from nocta.core.rollout import rollout
+from nocta.model.state import State
 from nocta.planning.algorithm import PlanningPolicy, Search
-from nocta.planning.estimators.targets import LossTargets
+from nocta.planning.space import ActionTable
 
 EstimatorName = Literal["amortized", "contrastive", "ensemble"]
-#: So many subjects tell what a slot is worth and what it is charged for.
+#: Losses of subjects after requests, `(b,)` and `(b, L, M)` to `(b, L, kinds)`.
+Losses = Callable[[NDArray[np.int64], NDArray[np.bool_]], Tensor]
+#: Maximum number of subjects sampled to estimate what acquiring everything saves and costs.
 MOST_ASKED = 50_000
-State = tuple[dict[str, Any], dict[str, NDArray[Any]]]
 
 
 class Planner(ABC):
     """A fitted preset: a predictor, an estimator of loss-to-go, and a way to search plans."""
 
     predictor: Predictor
-    #: Cost weight at which acquiring everything just breaks even: the scale of useful ones.
+    #: The cost weight at which acquiring everything breaks even: the scale of useful ones.
     cost_scale: float
-    #: Subjects searched for at once.
+    #: What may be acquired at each slot, if plans are grown slot by slot.
+    actions: ActionTable
+    #: Subjects for whom plans are searched at once.
     chunk: int = 256
 
     @classmethod
@@ -35,13 +44,24 @@ class Planner(ABC):
         cls,
         train: Cohort,
         val: Cohort,
-        estimator: EstimatorName,
+        estimator: str,
         *,
-        seed: int,
-        progress: bool,
-        **options: Any,
+        seed: int = 0,
+        progress: bool = False,
+        predictor: Any = None,
+        options: Options | Mapping[str, Any] | None = None,
     ) -> Self:
-        """Fit predictor and estimator; options are the preset's own."""
+        """Fit everything the estimator needs.
+
+        Args:
+            train: Subjects to learn from.
+            val: Subjects that decide when to stop and what to choose.
+            estimator: The name of the estimator that plans.
+            seed: Same seed, same planner.
+            progress: Show bars.
+            predictor: Already fitted on `train` and `val`; fitted here by default.
+            options: Options of the preset.
+        """
 
     @abstractmethod
     def search(self, cost_weight: float) -> Search:
@@ -57,8 +77,14 @@ class Planner(ABC):
             chunk=self.chunk,
         )
 
+    def actions_for(self, catalog: Catalog) -> ActionTable:
+        """The offered subsets at the prices of the observation's own catalog."""
+        if getattr(self, "_priced_for", None) is not catalog:
+            self._priced_for, self._priced = catalog, self.actions.at_prices(catalog)
+        return self._priced
+
     def regret(self, cohort: Cohort, cost_weight: float) -> NDArray[np.float64]:
-        """Realised loss plus weighted cost of every subject, in units of cost: what NOCT means."""
+        """Realized loss plus weighted cost of every subject, in units of cost: what NOCT means."""
         done = rollout(self.policy(cost_weight), cohort)
         truth = np.maximum(cohort.labels, 0)[..., None]
         chance = np.take_along_axis(done.probabilities, truth, axis=2)[..., 0]
@@ -75,30 +101,27 @@ class Planner(ABC):
         """Inverse of `state`."""
 
 
-def break_even_weight(targets: LossTargets, cohort: Cohort) -> float:
-    """Loss saved by acquiring everything, per unit of what that costs; first kind of loss.
+def break_even_weight(losses: Losses, cohort: Cohort) -> float:
+    """Loss saved by acquiring everything, per unit of its cost; first kind of loss.
 
-    Of very many subjects an even sample is asked.
+    A large cohort is sampled evenly.
     """
     index = even_rows(len(cohort), MOST_ASKED)
     cohort = cohort.sample(MOST_ASKED)
     nothing = np.zeros_like(cohort.recorded)
-    everything = np.broadcast_to(cohort.catalog.open_slots, nothing.shape)
-    saved = targets(index, nothing)[..., 0].sum(1) - targets(index, everything.copy())[..., 0].sum(
-        1
-    )
-    price = float(cohort.catalog.cost_of(cohort.recorded).mean())
-    return max(float(saved.mean()) / max(price, 1e-9), 1e-6)
+    everything = np.broadcast_to(cohort.catalog.open_slots, nothing.shape).copy()
+    saved = losses(index, nothing)[..., 0].sum(1) - losses(index, everything)[..., 0].sum(1)
+    return max(float(saved.mean()) / max(cost_of_everything(cohort), 1e-9), 1e-6)
 
 
-def slot_worth(targets: LossTargets, cohort: Cohort, n_subjects: int = 400) -> NDArray[np.float64]:
-    """Loss each slot saves when acquired alone, `(L, M)`; never negative."""
+def slot_worth(losses: Losses, cohort: Cohort, n_subjects: int = 400) -> NDArray[np.float64]:
+    """Loss each slot saves if it is acquired alone, `(L, M)`; never negative."""
     rows = np.linspace(0, len(cohort) - 1, min(n_subjects, len(cohort))).astype(np.int64)
     shape = cohort.catalog.open_slots.shape
-    nothing = targets(rows, np.zeros((len(rows), *shape), dtype=bool))[..., 0].sum(1).mean()
+    nothing = losses(rows, np.zeros((len(rows), *shape), dtype=bool))[..., 0].sum(1).mean()
     worth = np.zeros(shape)
     for t, m in np.argwhere(cohort.catalog.open_slots):
         asked = np.zeros((len(rows), *shape), dtype=bool)
         asked[:, t, m] = True
-        worth[t, m] = float(nothing - targets(rows, asked)[..., 0].sum(1).mean())
+        worth[t, m] = float(nothing - losses(rows, asked)[..., 0].sum(1).mean())
     return np.maximum(worth, 0.0)

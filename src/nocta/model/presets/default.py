@@ -1,21 +1,20 @@
 """The `default` preset: what we measured to be best.
 
-A predictor that fits the cohort's size; an amortized estimator, trained as `amortized_recipe` says;
-retrieval as `retrieval_recipe` says; beam search. Nothing that is trained depends on the
-cost weight, so one fit serves every cost weight and budget.
+The predictor suits the size of the cohort. `amortized_recipe` and `retrieval_recipe` fit the
+estimators, and beam search finds plans. Nothing that is trained depends on the cost weight, so one
+fit serves every cost weight and budget.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from nocta.core.catalog import Catalog
 from nocta.core.cohort import Cohort
-from nocta.core.options import read_options
+from nocta.core.options import Options, read_options
 from nocta.core.policy import Observation
 from nocta.core.predictor import Predictor, require_network
 from nocta.core.rollout import rollout
@@ -25,8 +24,8 @@ from nocta.model.presets.amortized_recipe import (
     fit_committee,
     fit_network,
 )
-from nocta.model.presets.base import EstimatorName, Planner, break_even_weight, slot_worth
-from nocta.model.presets.options import DefaultOptions, check_estimator
+from nocta.model.presets.base import Planner, break_even_weight, slot_worth
+from nocta.model.presets.options import DefaultOptions
 from nocta.model.presets.retrieval_recipe import fit_retrieval
 from nocta.planning.algorithm import PlanningPolicy, Search
 from nocta.planning.estimators.amortized import AmortizedEstimator
@@ -50,7 +49,7 @@ from nocta.planning.space import MAX_EXHAUSTIVE, ActionTable
 from nocta.predictors.cross_fitted import CrossFittedPredictor, as_cross_fitted
 from nocta.predictors.fitting import fit_predictor
 
-#: Validation subjects on whom a share is tried, at most.
+#: Maximum number of validation subjects on whom a share is tried.
 _MOST_TRIED = 300
 
 
@@ -58,23 +57,23 @@ class DefaultPlanner(Planner):
     """A fitted `default` preset; see the module.
 
     Args:
-        name: Which estimator plans.
-        options: The knobs it was fitted with.
+        name: The estimator that plans.
+        options: The options it was fitted with.
         predictor: Predicts, and gives the losses estimators learn from.
         actions: What may be acquired at each slot.
         cost_scale: Cost weight at which acquiring everything breaks even.
-        amortized: The network or committee of networks, where it is used.
-        contrastive: The retrieval, where it is used.
-        amortized_share: Weight of the network where both are used.
+        amortized: The network or committee of networks, if it is used.
+        contrastive: The retrieval, if it is used.
+        amortized_share: Weight of the network if both are used.
         worth: `(L, M)` worth of each slot on its own, for guided samples.
-        seed: Of sampled plans.
-        population: What plans do on average, where subjects are few: estimates are drawn to it.
-        individual_share: Weight of a subject's own estimate against that.
+        seed: Seed of sampled plans.
+        population: What plans do on average, if subjects are few: estimates are drawn to it.
+        individual_share: Weight of a subject's own estimate against the population's.
     """
 
     def __init__(
         self,
-        name: EstimatorName,
+        name: str,
         options: DefaultOptions,
         predictor: CrossFittedPredictor,
         actions: ActionTable,
@@ -94,7 +93,6 @@ class DefaultPlanner(Planner):
         self.amortized, self.contrastive = amortized, contrastive
         self.amortized_share = amortized_share
         self.worth, self.seed = worth, seed
-        self._priced: tuple[Catalog | None, ActionTable] = (None, actions)
 
     @property
     def estimator(self) -> SequentialEstimator:
@@ -122,7 +120,7 @@ class DefaultPlanner(Planner):
 
     @property
     def branches(self) -> int:
-        """A vote costs more than a network's answer; it matters where subsets are proposed."""
+        """Fewer if neighbors vote and there are too many subsets to try them all."""
         proposed = max(len(s) for s in self.actions.subsets) > 2**MAX_EXHAUSTIVE
         return VOTED_BRANCHES if proposed and self.contrastive is not None else BRANCHES
 
@@ -130,7 +128,7 @@ class DefaultPlanner(Planner):
         estimator, options = self.estimator, self.options
 
         def grow(observation: Observation, weights: NDArray[np.float64], /) -> FoundPlans:
-            actions = self._actions_for(observation.catalog)
+            actions = self.actions_for(observation.catalog)
             return beam_search(
                 estimator,
                 observation,
@@ -149,12 +147,6 @@ class DefaultPlanner(Planner):
 
         return grow if options.search == "beam" else sample
 
-    def _actions_for(self, catalog: Catalog) -> ActionTable:
-        """The offered subsets at the prices of the observation's own catalog."""
-        if catalog is not self._priced[0]:
-            self._priced = (catalog, self.actions.at_prices(catalog))
-        return self._priced[1]
-
     # -- fitting --------------------------------------------------------------------
 
     @classmethod
@@ -162,25 +154,13 @@ class DefaultPlanner(Planner):
         cls,
         train: Cohort,
         val: Cohort,
-        estimator: EstimatorName,
+        estimator: str,
         *,
         seed: int = 0,
         progress: bool = False,
         predictor: Predictor | None = None,
-        **options: Any,
+        options: Options | Mapping[str, Any] | None = None,
     ) -> Self:
-        """Fit everything the estimator needs.
-
-        Args:
-            train: Subjects to learn from.
-            val: Subjects that decide when to stop and what to choose.
-            estimator: Which one to plan with.
-            seed: Same seed, same planner.
-            progress: Show bars.
-            predictor: See `NOCTA.fit`.
-            options: Fields of `DefaultOptions`.
-        """
-        check_estimator(estimator)
         knobs = read_options(DefaultOptions, options)
         if predictor is None:
             predictor = fit_predictor(
@@ -235,15 +215,15 @@ class DefaultPlanner(Planner):
         seed: int,
         progress: bool,
     ) -> None:
-        """One network where there are many subjects, a committee where there are few."""
+        """One network if there are many subjects, a committee if there are few."""
         data = (train, targets, val, val_targets, seed)
         if len(self.predictor.members) == 1:
 
-            def rehearse(network: AmortizedEstimator, rng: np.random.Generator) -> PlanMemory:
+            def own_plans(network: AmortizedEstimator, rng: np.random.Generator) -> PlanMemory:
                 self.amortized = network
-                return self._rehearse(train, rng, progress)
+                return self._own_plans(train, rng, progress)
 
-            self.amortized = fit_network(self.options, *data, rehearse, progress)
+            self.amortized = fit_network(self.options, *data, own_plans, progress)
             return
         counted = self.population is not None
         committee = fit_committee(self.options, *data, progress, with_population=not counted)
@@ -256,10 +236,10 @@ class DefaultPlanner(Planner):
             share = self._least_regret(use, INDIVIDUAL_SHARES, val, seed)
         self.amortized = committee.with_share(share)
 
-    def _rehearse(self, train: Cohort, rng: np.random.Generator, progress: bool) -> PlanMemory:
+    def _own_plans(self, train: Cohort, rng: np.random.Generator, progress: bool) -> PlanMemory:
         """Let the planner act on training subjects under many cost weights; keep its plans."""
         memory = PlanMemory()
-        chosen = np.sort(rng.permutation(len(train))[: self.options.n_rehearsed])
+        chosen = np.sort(rng.permutation(len(train))[: self.options.n_refreshed])
         # Few distinct weights, so that subjects about whom the same is known are planned once.
         grid = self.cost_scale * np.geomspace(0.15, 1.5, 8)
         policy = PlanningPolicy(
@@ -299,7 +279,7 @@ class DefaultPlanner(Planner):
     ) -> float:
         """The middle share, unless another has clearly less loss plus cost on validation.
 
-        Clearly is by more than a standard error of the difference, over three cost weights.
+        "Clearly" is by more than a standard error of the difference, over three cost weights.
         """
         some = val.subset(np.random.default_rng(seed).permutation(len(val))[:_MOST_TRIED])
         regret = {}

@@ -1,20 +1,16 @@
 """A fitted `default` preset as plain configuration and arrays, and back.
 
-With the amortized estimator no subject's data is in it, unless subjects are few and the mean over
-them is counted. That and retrieval need the training subjects: such models carry their values,
-labels, visits and context.
+An amortized estimator of many subjects holds no subject's data. Retrieval, and averages that are
+counted over few subjects, need the training subjects: their values, labels, visits and context.
 """
 
 from __future__ import annotations
 
-from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from numpy.typing import NDArray
-
 from nocta.core.cohort import Cohort
-from nocta.model.cohort_state import cohort_state, restore_cohort
-from nocta.model.presets.base import State
+from nocta.model.presets.options import DefaultOptions
+from nocta.model.state import Arrays, State, add_part, cohort_state, restore_cohort, take_part
 from nocta.planning.estimators.amortized import AmortizedEstimator
 from nocta.planning.estimators.committee import CommitteeEstimator
 from nocta.planning.estimators.contrastive import ContrastiveEstimator
@@ -39,17 +35,14 @@ def planner_state(planner: DefaultPlanner) -> State:
     """Everything a fitted planner consists of."""
     config: dict[str, Any] = {
         "estimator": planner.name,
-        "options": asdict(planner.options),
+        "options": planner.options.model_dump(),
         "cost_scale": planner.cost_scale,
         "amortized_share": planner.amortized_share,
         "individual_share": planner.individual_share,
         "n_times": planner.actions.n_times,
         "seed": planner.seed,
     }
-    arrays: dict[str, NDArray[Any]] = {}
-    for table in _TABLES:
-        for t, array in enumerate(getattr(planner.actions, table)):
-            arrays[f"actions.{table}.{t}"] = array
+    arrays = actions_arrays(planner.actions)
     if planner.worth is not None:
         arrays["worth"] = planner.worth
     parts: dict[str, State] = {"predictor": planner.predictor.state()}
@@ -65,14 +58,9 @@ def planner_state(planner: DefaultPlanner) -> State:
     return config, arrays
 
 
-def restore_planner(cls: type[P], config: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> P:
+def restore_planner(cls: type[P], config: dict[str, Any], arrays: Arrays) -> P:
     """Inverse of `planner_state`."""
-    from nocta.model.presets.options import DefaultOptions
-
     predictor = CrossFittedPredictor.from_state(*take_part(config, arrays, "predictor"))
-    tables = (
-        tuple(arrays[f"actions.{table}.{t}"] for t in range(config["n_times"])) for table in _TABLES
-    )
     amortized = contrastive = population = None
     if "amortized" in config:
         own = take_part(config, arrays, "amortized")
@@ -87,7 +75,7 @@ def restore_planner(cls: type[P], config: dict[str, Any], arrays: dict[str, NDAr
         config["estimator"],
         DefaultOptions(**config["options"]),
         predictor,
-        ActionTable(*tables),
+        restore_actions(arrays, config["n_times"]),
         config["cost_scale"],
         amortized,
         contrastive,
@@ -99,15 +87,31 @@ def restore_planner(cls: type[P], config: dict[str, Any], arrays: dict[str, NDAr
     )
 
 
+def actions_arrays(actions: ActionTable) -> Arrays:
+    """The subsets that may be acquired at each slot, with their prices and charges."""
+    return {
+        f"actions.{table}.{t}": array
+        for table in _TABLES
+        for t, array in enumerate(getattr(actions, table))
+    }
+
+
+def restore_actions(arrays: Arrays, n_times: int) -> ActionTable:
+    """Inverse of `actions_arrays`."""
+    return ActionTable(
+        *(tuple(arrays[f"actions.{table}.{t}"] for t in range(n_times)) for table in _TABLES)
+    )
+
+
 def population_state(estimator: PopulationPlugIn) -> State:
     config: dict[str, Any] = {"loss": estimator.loss, **_targets_config(estimator.targets)}
-    arrays: dict[str, NDArray[Any]] = {"fold": estimator.targets.fold}
+    arrays: Arrays = {"fold": estimator.targets.fold}
     add_part(config, arrays, "subjects", cohort_state(estimator.train))
     return config, arrays
 
 
 def restore_population(
-    predictor: CrossFittedPredictor, config: dict[str, Any], arrays: dict[str, NDArray[Any]]
+    predictor: CrossFittedPredictor, config: dict[str, Any], arrays: Arrays
 ) -> PopulationPlugIn:
     train = restore_cohort(*take_part(config, arrays, "subjects"))
     return PopulationPlugIn(train, _targets(train, predictor, config, arrays), config["loss"])
@@ -125,7 +129,7 @@ def _targets(
     train: Cohort,
     predictor: CrossFittedPredictor,
     config: dict[str, Any],
-    arrays: dict[str, NDArray[Any]],
+    arrays: Arrays,
 ) -> LossTargets:
     """Inverse of `_targets_config`, for subjects whose folds are kept."""
     options = (config["kinds"], config["expected"], config["hindsight"])
@@ -133,7 +137,7 @@ def _targets(
 
 
 def _shares_subjects(estimator: ContrastiveEstimator, population: PopulationPlugIn | None) -> bool:
-    """Whether everybody who is counted may vote, and nobody else: then one copy is enough."""
+    """Whether the subjects who vote are those who are counted: then one copy is enough."""
     return population is not None and estimator.targets is population.targets
 
 
@@ -150,7 +154,7 @@ def retrieval_state(estimator: ContrastiveEstimator, *, with_subjects: bool = Tr
         "reduction": estimator.reduction,
         **_targets_config(estimator.targets),
     }
-    arrays: dict[str, NDArray[Any]] = {}
+    arrays: Arrays = {}
     if bank.stands_for is not None:
         arrays["stands_for"] = bank.stands_for
     if with_subjects:  # only those who are kept for retrieval can ever vote
@@ -166,10 +170,10 @@ def retrieval_state(estimator: ContrastiveEstimator, *, with_subjects: bool = Tr
 def restore_retrieval(
     predictor: CrossFittedPredictor,
     config: dict[str, Any],
-    arrays: dict[str, NDArray[Any]],
+    arrays: Arrays,
     population: PopulationPlugIn | None = None,
 ) -> ContrastiveEstimator:
-    """Inverse of `retrieval_state`; the subjects are those of the population where it has none."""
+    """Inverse of `retrieval_state`; the population's subjects are used if it has none."""
     if "subjects" in config:
         train = restore_cohort(*take_part(config, arrays, "subjects"))
         targets, tables = _targets(train, predictor, config, arrays), None
@@ -201,16 +205,3 @@ def restore_retrieval(
     )
     options = {"loss": config["loss"], "reduction": config["reduction"]}
     return voting_estimator(bank, targets, tables=tables, **options)
-
-
-def add_part(
-    config: dict[str, Any], arrays: dict[str, NDArray[Any]], name: str, part: State
-) -> None:
-    """Nest one part's configuration and arrays under its name."""
-    config[name] = part[0]
-    arrays |= {f"{name}.{key}": array for key, array in part[1].items()}
-
-
-def take_part(config: dict[str, Any], arrays: dict[str, NDArray[Any]], name: str) -> State:
-    """Inverse of `add_part`."""
-    return config[name], arrays_under(arrays, f"{name}.")

@@ -1,13 +1,14 @@
 """The `paper` preset: architectures, hyper-parameters and search as published.
 
-Ten-unit networks (section 4.3, appendix B.3), five neighbours, a thousand random plans. As in the
-paper the embedding is trained for a cost weight: one for each of a few, the nearest one serves.
-What the text leaves open is in `docs/explanation/paper-choices.md`.
+Ten-unit networks (section 4.3, appendix B.3), five neighbors, a thousand random plans. As in the
+paper, an embedding is trained for one cost weight: there are a few, and the nearest is used.
+`docs/explanation/paper-choices.md` lists what the text leaves open.
 """
 
 from __future__ import annotations
 
-from dataclasses import asdict
+from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
@@ -15,19 +16,15 @@ from numpy.typing import NDArray
 
 from nocta.core.cohort import Cohort
 from nocta.core.estimator import NoctEstimator
-from nocta.core.options import read_options
+from nocta.core.options import Options, read_options
 from nocta.core.policy import Observation
 from nocta.core.predictor import Predictor, require_network
-from nocta.model.presets.base import EstimatorName, Planner, State, break_even_weight, slot_worth
-from nocta.model.presets.default_state import (
-    add_part,
-    restore_retrieval,
-    retrieval_state,
-    take_part,
-)
-from nocta.model.presets.options import PaperOptions, check_estimator
+from nocta.model.presets.base import Planner, break_even_weight, slot_worth
+from nocta.model.presets.default_state import restore_retrieval, retrieval_state
+from nocta.model.presets.options import PaperOptions
+from nocta.model.state import State, add_part, take_part
 from nocta.planning.algorithm import Search
-from nocta.planning.estimators.amortized_mlp import AmortizedMLPEstimator
+from nocta.planning.estimators.amortized_mlp import AMORTIZED_TRAINING, AmortizedMLPEstimator
 from nocta.planning.estimators.contrastive import ContrastiveEstimator
 from nocta.planning.estimators.embedding import Embedding
 from nocta.planning.estimators.retrieval import NeighborBank
@@ -44,22 +41,22 @@ class PaperPlanner(Planner):
     """A fitted `paper` preset; see the module.
 
     Args:
-        name: Which estimator plans; `"ensemble"` stands for the one better on validation, since
-            the two predict on different scales.
-        options: The knobs it was fitted with.
+        name: The estimator that plans; `"ensemble"` keeps the one better on validation, since the
+            two predict on different scales.
+        options: The options it was fitted with.
         base: The predictor as trained under random masks.
         cost_scale: Cost weight at which acquiring everything breaks even.
         worth: `(L, M)` worth of each slot, for guided plans.
-        seed: Of the random plans.
-        amortized: The gain network with its fine-tuned predictor, where it is used.
-        contrastive: Retrieval per cost weight, where it is used.
+        seed: Seed of the random plans.
+        amortized: The gain network with its fine-tuned predictor, if it is used.
+        contrastive: Retrieval per cost weight, if it is used.
     """
 
     chunk = 64
 
     def __init__(
         self,
-        name: EstimatorName,
+        name: str,
         options: PaperOptions,
         base: CrossFittedPredictor,
         cost_scale: float,
@@ -118,15 +115,13 @@ class PaperPlanner(Planner):
         cls,
         train: Cohort,
         val: Cohort,
-        estimator: EstimatorName,
+        estimator: str,
         *,
         seed: int = 0,
         progress: bool = False,
         predictor: Predictor | None = None,
-        **options: Any,
+        options: Options | Mapping[str, Any] | None = None,
     ) -> Self:
-        """Fit the published networks; options are fields of `PaperOptions`."""
-        check_estimator(estimator)
         knobs = read_options(PaperOptions, options)
         if predictor is None:
             base = fit_predictor(
@@ -149,6 +144,7 @@ class PaperPlanner(Planner):
             fine_tune=knobs.fine_tune,
             pin_stopping=knobs.pin_stopping,
             reduction=knobs.loss_reduction,
+            training=replace(AMORTIZED_TRAINING, epochs=knobs.amortized_epochs),
             seed=seed,
         )
         planner.amortized = net.fit(base.networks[0], train, val, progress=progress)
@@ -219,7 +215,7 @@ class PaperPlanner(Planner):
     def state(self) -> State:
         config: dict[str, Any] = {
             "estimator": self.name,
-            "options": asdict(self.options),
+            "options": self.options.model_dump(),
             "cost_scale": self.cost_scale,
             "seed": self.seed,
             "weights": list(self.contrastive),
@@ -246,10 +242,9 @@ class PaperPlanner(Planner):
             weight: restore_retrieval(base, *take_part(config, arrays, f"contrastive{i}"))
             for i, weight in enumerate(config["weights"])
         }
-        options = PaperOptions(**config["options"])
         return cls(
             config["estimator"],
-            options,
+            PaperOptions(**config["options"]),
             base,
             config["cost_scale"],
             arrays["worth"],

@@ -1,4 +1,4 @@
-"""How the `default` preset fits retrieval: many neighbours, fading votes, one embedding."""
+"""How the `default` preset fits retrieval: many neighbors, fading votes, one embedding."""
 
 from __future__ import annotations
 

@@ -1,0 +1,202 @@
+"""A saved object as a folder: `manifest.json` and `arrays.safetensors`, nothing pickled.
+
+Reading checks the format, the kind and the hashes of both files, and runs nothing that comes from
+the folder. Writing replaces a folder as a whole.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import shutil
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nocta.core.errors import ModelError
+from nocta.core.version import __version__
+from nocta.model.folders import MANIFEST, PARTIAL, REPLACEABLE_BY_MODEL, Folder, recognize
+
+#: Raised whenever a folder written by this version could not be read by an older one.
+FORMAT = 1
+ARRAYS = "arrays.safetensors"
+CARD, LOG = "card.md", "log.json"
+_OWN = (MANIFEST, ARRAYS, PARTIAL, CARD, LOG)
+#: What a folder may hold, by `kind`.
+KINDS = {
+    "nocta-model": "a model",
+    "nocta-method": "a method",
+    "nocta-predictor": "a predictor",
+}
+#: Errors of code that restores an object from a damaged configuration.
+MISFITS = (KeyError, TypeError, ValueError, RuntimeError, AttributeError)
+
+
+def write_folder(
+    path: str | Path,
+    kind: str,
+    body: Mapping[str, Any],
+    arrays: Mapping[str, NDArray[Any]],
+    extra: Mapping[str, str] | None = None,
+) -> None:
+    """Write a folder, whole or not at all.
+
+    Args:
+        path: The folder. A saved object that is there already is replaced; anything else is not.
+        kind: One of `KINDS`.
+        body: Plain data for the manifest.
+        arrays: By name.
+        extra: Further text files, by name.
+    """
+    import torch
+    from safetensors.numpy import save
+
+    # A copy in C order: the format stores bytes as they lie in memory.
+    data = save({name: np.array(array, order="C") for name, array in arrays.items()})
+    manifest = {
+        "format": FORMAT,
+        "kind": kind,
+        "created": datetime.now(UTC).isoformat(timespec="seconds"),
+        "versions": {
+            "nocta": __version__,
+            "torch": str(torch.__version__),
+            "numpy": np.__version__,
+        },
+        "sha256": {ARRAYS: _hash(data)},
+        **body,
+    }
+    manifest = json.loads(_canonical(manifest))
+    manifest["checksum"] = _hash(_canonical(manifest))
+    text = json.dumps(manifest, indent=1, ensure_ascii=False) + "\n"
+    further = {name: content.encode() for name, content in (extra or {}).items()}
+    _replace(Path(path).resolve(), {ARRAYS: data, MANIFEST: text.encode(), **further})
+
+
+def read_folder(
+    path: str | Path, kind: str = "nocta-model"
+) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+    """The checked manifest and arrays of a folder.
+
+    Raises:
+        ModelError: The folder is damaged, from a newer version, or holds another kind.
+    """
+    from safetensors import SafetensorError
+    from safetensors.numpy import load
+
+    manifest = read_manifest(path, kind)
+    file = Path(path) / ARRAYS
+    if not file.is_file():
+        raise ModelError(f"'{path}' is damaged: {ARRAYS} is missing.")
+    data = file.read_bytes()
+    if _hash(data) != manifest.get("sha256", {}).get(ARRAYS):
+        raise ModelError(
+            f"'{file}' is damaged: its contents do not match the manifest. Copy the folder again, "
+            f"or fit again."
+        )
+    try:
+        arrays = load(data)
+    except (SafetensorError, ValueError, KeyError) as error:
+        raise ModelError(f"'{file}' is damaged: {error}.") from None
+    # Networks share memory with some of them, so they must be writable.
+    return manifest, {name: np.array(array) for name, array in arrays.items()}
+
+
+def read_manifest(path: str | Path, kind: str | None = "nocta-model") -> dict[str, Any]:
+    """The checked manifest of a folder, without its arrays; `kind=None` accepts any kind."""
+    path = Path(path)
+    expected = KINDS.get(kind or "", "a model or method")
+    there = recognize(path)
+    if there in (Folder.ABSENT, Folder.FILE):
+        raise ModelError(f"'{path}' {there.value}; expected the folder of {expected}.")
+    if not (path / MANIFEST).is_file():
+        unfinished = there is Folder.UNFINISHED_FIT
+        hint = " Its fit was not finished; continue it with --resume." if unfinished else ""
+        raise ModelError(f"'{path}' is not a saved model: it has no {MANIFEST}.{hint}")
+    try:
+        manifest = json.loads((path / MANIFEST).read_text("utf-8"))
+        format_, found_kind = manifest["format"], manifest["kind"]
+        checksum = manifest.pop("checksum")
+    except (ValueError, KeyError, TypeError, AttributeError):
+        raise ModelError(
+            f"'{path / MANIFEST}' is damaged: it is not a manifest of nocta."
+        ) from None
+    if not isinstance(format_, int) or format_ > FORMAT:
+        raise ModelError(
+            f"'{path}' was written in format {format_} by nocta "
+            f"{manifest.get('versions', {}).get('nocta', 'of a later version')}; this version "
+            f"reads up to format {FORMAT}. Install a newer nocta, or fit again."
+        )
+    if checksum != _hash(_canonical(manifest)):
+        raise ModelError(f"'{path / MANIFEST}' was changed after it was written; fit again.")
+    if kind is not None and found_kind != kind:
+        held = KINDS.get(found_kind, repr(found_kind))
+        held = f"the method '{manifest['method']}'" if "method" in manifest else held
+        raise ModelError(f"'{path}' holds {held}; expected {expected}.")
+    return dict(manifest)
+
+
+def checksum(path: str | Path) -> str:
+    """Hash of a saved object: of its manifest, which holds the hash of its arrays."""
+    read_manifest(path, None)  # reports what is wrong with it
+    return _hash((Path(path) / MANIFEST).read_bytes())
+
+
+def damaged(path: str | Path, error: Exception) -> ModelError:
+    """The error to raise if manifest and arrays are intact but do not fit together."""
+    return ModelError(
+        f"'{path}' is damaged: its configuration and its arrays do not fit together "
+        f"({type(error).__name__}: {str(error).splitlines()[0] if str(error) else 'no details'})."
+    )
+
+
+def _replace(path: Path, files: Mapping[str, bytes]) -> None:
+    """Write files into a new folder, then put it in the place of the old one."""
+    _check_replaceable(path)
+    beside = path.parent / f".{path.name}.{os.getpid()}.part"
+    old = path.parent / f".{path.name}.{os.getpid()}.old"
+    shutil.rmtree(beside, ignore_errors=True)
+    beside.mkdir(parents=True)
+    try:
+        for name, content in files.items():
+            (beside / name).write_bytes(content)
+        if path.exists():
+            path.rename(old)
+        beside.rename(path)
+    finally:
+        shutil.rmtree(beside, ignore_errors=True)
+    if old.exists():
+        # What others keep in the folder (results, figures) stays.
+        for entry in old.iterdir():
+            if entry.name not in _OWN and not (path / entry.name).exists():
+                entry.rename(path / entry.name)
+        shutil.rmtree(old)
+
+
+def _check_replaceable(path: Path) -> None:
+    there = recognize(path)
+    if there is Folder.FILE:
+        raise ModelError(f"'{path}' is a file; a model is a folder. Choose another name.")
+    if there not in REPLACEABLE_BY_MODEL:
+        raise ModelError(
+            f"'{path}' exists and is not a saved model, so it is not replaced. Choose another "
+            f"folder, or remove it yourself."
+        )
+
+
+def _canonical(data: Mapping[str, Any]) -> bytes:
+    def plain(value: Any) -> Any:
+        if isinstance(value, np.generic | np.ndarray):
+            return value.tolist()
+        raise TypeError(f"{type(value).__name__} cannot be written to {MANIFEST}: {value!r}")
+
+    # Keys keep their order: the order of features matters.
+    return json.dumps(data, separators=(",", ":"), default=plain).encode()
+
+
+def _hash(data: bytes) -> str:
+    return hashlib.sha256(data).hexdigest()
