@@ -139,7 +139,7 @@ def test_an_unknown_class_is_refused(folder: Path) -> None:
     config = json.loads((folder / MANIFEST).read_text("utf-8"))["config"]
     config["predictor"]["members"][0]["kind"] = "os.system"
     resign(folder, config=config)
-    with pytest.raises(ModelError, match=r"KeyError: 'os\.system'"):
+    with pytest.raises(ModelError, match=r"has kind 'os\.system'; known: recurrent"):
         nocta.load(folder)
 
 

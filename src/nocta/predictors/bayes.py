@@ -67,4 +67,7 @@ class BayesPredictor(Predictor):
         given: dict[str, Any] = {k: v for k, v in arrays.items() if "." not in k}
         emissions = tuple(arrays[f"emissions.{m}"] for m in range(len(names)))
         shape = {"horizon": config["horizon"], "n_classes": config["n_classes"]}
-        return cls(FiniteTask(**given, **shape, emissions=emissions, feature_names=names))
+        task = FiniteTask(**given, **shape, emissions=emissions, feature_names=names)
+        out = cls.__new__(cls)
+        BayesPredictor.__init__(out, task)  # a subclass may have other arguments
+        return out

@@ -158,9 +158,9 @@ def test_an_own_predictor_is_fitted_afresh_to_the_gates(clinic: Parts) -> None:
     assert final is not method.pretrained_.members[0]
 
 
-def test_without_a_network_to_share_one_is_fitted(clinic: Parts) -> None:
+def test_without_a_predictor_to_share_one_is_fitted(clinic: Parts) -> None:
     method = Asac(quick=True, grid=[0.01])
-    method.fit(clinic[0], clinic[1], seed=0, predictor=RunningMeanPredictor(2))
+    method.fit(clinic[0], clinic[1], seed=0)
     assert isinstance(method.pretrained_, CrossFittedPredictor)
 
 
