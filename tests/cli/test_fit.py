@@ -105,7 +105,7 @@ def test_a_stopped_fit_goes_on_without_doing_stages_again(
         patch.setattr(NOCTA, "fit", killed)
         status, shown = invoke("fit", small_clinic, "--out", out, *QUICK)
     assert status == 130
-    assert "go on with --resume" in shown
+    assert "continue with --resume" in shown
     assert [p.name for p in out.iterdir()] == [PARTIAL]
 
     status, shown = invoke("fit", small_clinic, "--out", out, *QUICK)
@@ -162,10 +162,29 @@ def test_a_finished_model_is_not_overwritten(small_clinic: Path, fitted_model: P
     assert (fitted_model / "manifest.json").read_bytes() == before
 
 
+def test_a_method_without_a_model_is_fitted_and_judged(small_clinic: Path, tmp_path: Path) -> None:
+    out, results = tmp_path / "m", tmp_path / "r.csv"
+    fit = ("fit", small_clinic, "--out", out, "--method", "first-visit", *QUICK)
+    status, shown = invoke(*fit)
+    assert status == 0, shown
+    assert '"n_slots": 1' in (out / "card.md").read_text("utf-8")
+    status, shown = invoke(*fit, "--resume")
+    assert "finished already" in shown
+    status, shown = invoke("evaluate", out, small_clinic, "--points", 2, "--out", results)
+    assert status == 0, shown
+    assert results.read_text("utf-8").count("first-visit") == 2
+    status, shown = invoke("evaluate", out, small_clinic, "--cost-weights", "1", "--out", results)
+    assert status == 2
+    assert "'first-visit' has no cost weight" in shown
+    for command in (("plan", out, small_clinic), ("score", out, small_clinic, "--out", tmp_path)):
+        status, shown = invoke(*command)
+        assert status == 2
+        assert "holds the method 'first-visit'; expected a model" in shown
+
+
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        (["--method", "static"], "cannot be saved as a model"),
         (["--method", "nocta-amortised"], "Did you mean 'nocta-amortized'?"),
         (["--preset", "papr"], "use 'default' or 'paper'"),
         (["--fractions", "a,b"], "not a list of numbers"),
@@ -214,7 +233,7 @@ def test_a_class_that_cannot_be_learned_stops_the_fit_before_it_begins(
         (["--fractions", ".7,.3"], "fractions are 0.7, 0.3; expected the sizes of train"),
         (["--fractions", ".7,.3,.5"], "three numbers above 0 that sum to 1"),
         (["--seed", "-1"], "Invalid value for '--seed'"),
-        (["-o", "nope=1"], "There is no option 'nope'"),
+        (["-o", "nope=1"], "has no option 'nope'"),
     ],
 )
 def test_what_cannot_be_fitted_leaves_no_folder(

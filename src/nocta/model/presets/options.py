@@ -49,14 +49,13 @@ class DefaultOptions(Options):
     neighbor_index: Index = "torch"
     """Find neighbors with torch, or with faiss (an extra); both are exact."""
     search: SearchKind = "beam"
-    """Beam over time, or the best of a sample drawn uniformly or by slot value. A sample holds
-    every plan if there are at most `n_candidates`."""
+    """Beam over time, or the best of a sample drawn uniformly or by slot value."""
     width: Count = 16
     """Beam width of the amortized search."""
     voting_width: Count = 6
     """Beam width if every step asks the neighbors."""
     n_candidates: Count = 1000
-    """Plans in a sample search (`|O|`)."""
+    """Plans in a sample search (`|O|`); every plan if there are no more."""
     amortized_share: Share | None = None
     """Weight of the amortized estimator in the ensemble; chosen on validation by default."""
 
