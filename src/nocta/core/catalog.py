@@ -78,9 +78,7 @@ class Catalog:
     def _problems(self) -> list[Problem]:
         names = [f.name for f in self.features]
         columns = [c for f in self.features for c in f.columns]
-        found = []
-        if not names:
-            found.append(Problem("The catalog has no feature; add at least one."))
+        found = [] if names else [Problem("The catalog has no feature; add at least one.")]
         found += [Problem(f"Feature '{n}' is listed twice.") for n in _repeated(names)]
         found += [
             Problem(f"Column '{c}' belongs to two features; give it to one.")
@@ -98,36 +96,28 @@ class Catalog:
             if not np.isfinite(fee) or fee < 0
         ]
         used = {f.group for f in self.features if f.group}
-        for g in self.group_fees:
-            if g not in used:
-                what = f"Group '{g}' has a fee but no feature belongs to it."
-                found.append(Problem(what + did_you_mean(g, used), kind="cost"))
+        for g in (g for g in self.group_fees if g not in used):
+            what = f"Group '{g}' has a fee but no feature belongs to it."
+            found.append(Problem(what + did_you_mean(g, used), kind="cost"))
         return found
 
     def _feature_problems(self, f: Feature) -> list[Problem]:
         found = []
+        who = f"Feature '{f.name}'"
         costs = np.atleast_1d(np.asarray(f.cost, dtype=float))
         if costs.size not in (1, self.n_times):
-            what = (
-                f"Feature '{f.name}' has {costs.size} costs for {self.n_times} visits; "
-                "give one cost or one per visit."
-            )
-            found.append(Problem(what, kind="cost"))
+            what = f"{who} has {costs.size} costs for {self.n_times} visits"
+            found.append(Problem(f"{what}; give one cost or one per visit.", kind="cost"))
         if not np.isfinite(costs).all() or (costs < 0).any():
-            what = f"Feature '{f.name}' has cost {f.cost}; a cost is a number of at least 0."
+            what = f"{who} has cost {f.cost}; a cost is a number of at least 0."
             found.append(Problem(what, kind="cost"))
         outside = [t for t in f.at or () if not 0 <= t < self.n_times]
         if outside:
-            what = (
-                f"Feature '{f.name}' is open at visit {outside[0]}, but visits run from 0 to "
-                f"{self.n_times - 1}."
-            )
-            found.append(Problem(what))
+            what = f"{who} is open at visit {outside[0]}, but visits run from 0 to"
+            found.append(Problem(f"{what} {self.n_times - 1}."))
         if not f.columns:
-            found.append(Problem(f"Feature '{f.name}' has no column."))
+            found.append(Problem(f"{who} has no column."))
         return found
-
-    # -- sizes and names ---------------------------------------------------------
 
     @property
     def n_features(self) -> int:
@@ -153,8 +143,6 @@ class Catalog:
         if name not in self.names:
             raise DataError(f"There is no feature '{name}'.{did_you_mean(name, self.names)}")
         return self.names.index(name)
-
-    # -- prices -------------------------------------------------------------------
 
     @cached_property
     def costs(self) -> NDArray[np.float64]:
@@ -205,8 +193,6 @@ class Catalog:
     def expand(self, mask: NDArray[np.bool_]) -> NDArray[np.bool_]:
         """Mask of features to mask of the columns they reveal: `(..., M)` to `(..., D)`."""
         return np.asarray(mask[..., self.owner])
-
-    # -- round trip -----------------------------------------------------------------
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data for `manifest.json`."""

@@ -123,16 +123,11 @@ class Cohort:
     def subset(self, index: NDArray[Any] | Sequence[int] | slice) -> Cohort:
         """The subjects at these positions, in this order."""
         rows = np.arange(len(self))[index if isinstance(index, slice) else np.asarray(index)]
-        return replace(
-            self,
-            values=self._take(self.values, rows),
-            labels=self._take(self.labels, rows),
-            visits=self._take(self.visits, rows),
-            context=self._take(self.context, rows),
-            subjects=self.subjects[rows],
-            groups=None if self.groups is None else self.groups[rows],
-            fixed_split=None if self.fixed_split is None else self.fixed_split[rows],
-        )
+        big = ("values", "labels", "visits", "context")
+        small = ("subjects", "groups", "fixed_split")
+        taken: dict[str, Any] = {name: self._take(getattr(self, name), rows) for name in big}
+        taken |= {k: getattr(self, k)[rows] for k in small if getattr(self, k) is not None}
+        return replace(self, **taken)
 
     def _take(self, array: NDArray[Any], rows: NDArray[np.int64]) -> NDArray[Any]:
         """Rows of one of the arrays; a cohort stored on disk overrides it."""

@@ -1,19 +1,4 @@
-"""Every error a user can meet, in one tree.
-
-NoctaError
-  DataError(ValueError)       the table, the schema or the cohort is not usable
-    CostError                 a cost is missing, negative or not a number
-    TimeError                 a time does not fit the grid
-    DataFileMissing           a file the user has to download is missing (also FileNotFoundError)
-  LeakageError(ValueError)    a policy or predictor used something it never acquired
-  PlanError(ValueError)       a decision breaks the rules of the environment
-    BudgetTooSmall            a decision costs more than the remaining budget
-  ConfigError(ValueError)     an option has an impossible value
-  ModelError(ValueError)      a saved model is damaged, too new, or of another kind
-  ProcessKilled(RuntimeError) a worker process died more than once on the same work
-  NotFittedError              used before `fit` (also scikit-learn's)
-  MissingExtraError           an optional dependency is not installed (also ImportError)
-"""
+"""Every error a user can meet, in one tree below `NoctaError`."""
 
 from __future__ import annotations
 
@@ -61,7 +46,7 @@ class TimeError(DataError):
 
 
 class DataFileMissing(DataError, FileNotFoundError):
-    """A file the user has to download was not found."""
+    """A file the user has to download was not found (also a `FileNotFoundError`)."""
 
 
 class LeakageError(NoctaError, ValueError):
@@ -111,7 +96,7 @@ def _also_sklearns() -> type[Any]:
 
 
 class MissingExtraError(NoctaError, ImportError):
-    """An optional dependency is not installed."""
+    """An optional dependency is not installed (also an `ImportError`)."""
 
 
 def problems_error(problems: Sequence[Problem], message: str = "") -> DataError:
@@ -137,5 +122,4 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
 
 
 def _without_unit(name: str) -> str:
-    """A name up to the first bracket, in lower case."""
     return re.split(r"\s*[\[(]", name.strip(), maxsplit=1)[0].lower()

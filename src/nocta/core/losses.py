@@ -11,16 +11,7 @@ from numpy.typing import NDArray
 def pair_losses(
     labels: NDArray[np.int64], probabilities: NDArray[np.floating[Any]]
 ) -> NDArray[np.float64]:
-    """Cross-entropy of every (subject, time) pair, NaN if there is no label.
-
-    Args:
-        labels: `(...)` class indices, -1 if there is none.
-        probabilities: `(..., C)`.
-
-    Example:
-        >>> pair_losses(np.array([0, -1]), np.array([[0.5, 0.5], [0.1, 0.9]])).round(3)
-        array([0.693,   nan])
-    """
+    """Cross-entropy of every pair, from `(...)` labels and `(..., C)`; NaN without a label."""
     normal = normalized(probabilities)
     chosen = np.take_along_axis(normal, np.maximum(labels, 0)[..., None], axis=-1)[..., 0]
     losses = -np.log(np.maximum(chosen, np.finfo(float).eps))

@@ -1,12 +1,8 @@
-"""Metrics of the predictions of a roll-out.
+"""Metrics of the predictions of a roll-out, pooled over the labeled (subject, time) pairs.
 
-Every metric is pooled over the labelled (subject, time) pairs, so a subject with more labels has
-more weight. Ranking metrics (`ap`, `roc_auc`) are computed for one class against the rest and
-averaged with equal weight over the classes that occur (macro); with two classes only the positive
-class, index 1, counts. A metric that is not defined is NaN, without a warning.
-
-Functions take `(p,)` labels and `(p, C)` probabilities of pooled pairs, as the bootstrap over
-subjects needs; `summarize` takes a whole `Rollout`.
+Functions take `(p,)` labels and `(p, C)` probabilities. Ranking metrics (`ap`, `roc_auc`) compare
+one class with the rest and average over the classes that occur (macro); with two classes only the
+positive class, index 1, counts. A metric that is not defined is NaN, without a warning.
 """
 
 from __future__ import annotations
@@ -65,33 +61,30 @@ def roc_auc(labels: Labels, probabilities: Probabilities) -> float:
 
 def cross_entropy(labels: Labels, probabilities: Probabilities) -> float:
     """Mean negative log probability of the true class, in nats."""
-    if not len(labels):
-        return float("nan")
-    normal = normalized(probabilities)
-    return float(log_loss(labels, normal, labels=np.arange(normal.shape[1])))
+    return _of_normalized(log_loss, labels, probabilities)
 
 
 def brier(labels: Labels, probabilities: Probabilities) -> float:
     """Mean squared error of the probabilities: summed over classes, or of the positive class."""
+    return _of_normalized(brier_score_loss, labels, probabilities)
+
+
+def _of_normalized(
+    score: Callable[..., float], labels: Labels, probabilities: Probabilities
+) -> float:
     if not len(labels):
         return float("nan")
     normal = normalized(probabilities)
-    return float(brier_score_loss(labels, normal, labels=np.arange(normal.shape[1])))
+    return float(score(labels, normal, labels=np.arange(normal.shape[1])))
 
 
 @dataclass(frozen=True)
 class Reliability:
-    """Stated and observed frequency over bins of equal width; empty bins are dropped.
+    """Stated and observed frequency over bins of equal width; empty bins are dropped."""
 
-    Args:
-        stated: `(b,)` mean stated probability of each bin.
-        observed: `(b,)` observed frequency.
-        counts: `(b,)` pairs in the bin.
-    """
-
-    stated: NDArray[np.float64]
+    stated: NDArray[np.float64]  # (b,) mean stated probability of each bin
     observed: NDArray[np.float64]
-    counts: NDArray[np.int64]
+    counts: NDArray[np.int64]  # (b,) pairs in each bin
 
 
 def reliability(labels: Labels, probabilities: Probabilities) -> Reliability:
@@ -147,8 +140,7 @@ def check_metric(name: str) -> str:
 def tail_loss(losses: NDArray[np.float64]) -> float:
     """Mean loss of the worst tenth of the subjects (at least one), from `(n, L)` pair losses.
 
-    The loss of a subject is the mean over its labelled times; subjects without a label are
-    dropped.
+    A subject's loss is the mean over its labeled times; subjects without a label are dropped.
     """
     losses = losses[~np.isnan(losses).all(axis=1)]
     if not len(losses):
@@ -179,22 +171,20 @@ def summarize(rollout: Rollout, per_time: bool = True) -> dict[str, Any]:
 
     Returns:
         `cost` (mean charge per subject); `accuracy`, `ap`, `roc_auc`, `cross_entropy`, `brier`,
-        `calibration_error`, `tail_loss` pooled over all labelled pairs; `n_subjects`,
+        `calibration_error`, `tail_loss` pooled over all labeled pairs; `n_subjects`,
         `n_labels`; `mean_stop_time` (slot of the last request, over subjects with any request);
         `stop_histogram`, the number of subjects without a request, with the last one at slot 0, 1,
         ...; and `per_time`, the same metrics as one list per name over the slots.
     """
-    labels, probabilities = rollout.labels, rollout.probabilities
-    asked = rollout.stop_time[rollout.stop_time >= 0]
+    labels, probabilities, stops = rollout.labels, rollout.probabilities, rollout.stop_time
+    asked = stops[stops >= 0]
     out = {
         "cost": rollout.cost,
         **evaluate_pairs(labels, probabilities),
         "n_subjects": len(rollout),
         "n_labels": int((labels >= 0).sum()),
         "mean_stop_time": float(asked.mean()) if asked.size else float("nan"),
-        "stop_histogram": np.bincount(
-            rollout.stop_time + 1, minlength=labels.shape[1] + 1
-        ).tolist(),
+        "stop_histogram": np.bincount(stops + 1, minlength=labels.shape[1] + 1).tolist(),
     }
     if per_time:
         out["per_time"] = _per_time(rollout)
@@ -203,10 +193,8 @@ def summarize(rollout: Rollout, per_time: bool = True) -> dict[str, Any]:
 
 def _per_time(rollout: Rollout) -> dict[str, list[Any]]:
     labels, probabilities = rollout.labels, rollout.probabilities
-    slots = [
-        evaluate_pairs(labels[:, t : t + 1], probabilities[:, t : t + 1])
-        for t in range(labels.shape[1])
-    ]
+    columns = [slice(t, t + 1) for t in range(labels.shape[1])]
+    slots = [evaluate_pairs(labels[:, t], probabilities[:, t]) for t in columns]
     return {
         "cost": rollout.cost_per_visit.mean(axis=0).tolist(),
         **{name: [slot[name] for slot in slots] for name in ALL_METRICS},

@@ -69,13 +69,7 @@ def spread_knob(
         n_coarse: Size of the coarse grid.
         known: Costs of knob values that were evaluated before; they count as evaluations.
         stretch: If targets lie beyond all costs seen, extend the range by this factor at a time:
-            above 1 if a larger knob costs more, below 1 if it costs less. By default the search
-            stays in the range.
-
-    Example:
-        >>> knobs = spread_knob(lambda w: 10 / (1 + w), (0.01, 100.0), np.array([2.0, 5.0, 8.0]))
-        >>> [round(10 / (1 + w), 1) for w in knobs]
-        [2.0, 5.0, 8.0]
+            above 1 if a larger knob costs more. By default the search stays in the range.
     """
     low, high = knob_range
     if not 0 < low < high:

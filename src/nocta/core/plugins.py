@@ -5,8 +5,7 @@ A package declares, for instance in its `pyproject.toml`:
     [project.entry-points."nocta.methods"]
     coin-flip = "their_package:CoinFlip"
 
-Entry points belong to the installed package, so worker processes and Dask workers find the same
-ones if the package is installed there.
+Worker processes and Dask workers find the same plugins if the package is installed there.
 """
 
 from __future__ import annotations
@@ -22,11 +21,7 @@ Group = Literal["nocta.methods", "nocta.predictors", "nocta.estimators", "nocta.
 
 @cache
 def plugins(group: Group) -> dict[str, EntryPoint]:
-    """Entry points of a group by name, in alphabetical order; nothing is imported.
-
-    Raises:
-        ConfigError: Two packages use the same name.
-    """
+    """Entry points of a group by name, in alphabetical order; nothing is imported."""
     found: dict[str, EntryPoint] = {}
     for point in sorted(entry_points(group=group), key=lambda p: (p.name, p.value)):
         other = found.setdefault(point.name, point)
@@ -39,16 +34,7 @@ def plugins(group: Group) -> dict[str, EntryPoint]:
 
 
 def load_plugin(group: Group, name: str, expected: type) -> Any:
-    """Import what an entry point names: a class derived from `expected`, or an instance of it.
-
-    Args:
-        group: The kind of plugin.
-        name: One of `plugins(group)`.
-        expected: The contract it must implement.
-
-    Raises:
-        ConfigError: It cannot be imported, or does not implement the contract.
-    """
+    """Import what an entry point names: a class derived from `expected`, or an instance of it."""
     point = plugins(group)[name]
     try:
         found = point.load()

@@ -112,15 +112,9 @@ class Network(Protocol):
 
 
 def require_network(predictor: Predictor, user: str, reason: str) -> None:
-    """Refuse a predictor without a network.
+    """Raise `ConfigError` if the predictor, fitted or not, has no network.
 
-    Args:
-        predictor: Fitted or not.
-        user: Who needs the network, as the subject of the sentence: `"Method 'dime'"`.
-        reason: What for, as its verb: `"trains the predictor further"`.
-
-    Raises:
-        ConfigError: A member of the predictor has no network.
+    `user` and `reason` begin the message, such as "Method 'dime'" and "trains the predictor".
     """
     found = predictor.out_of_fold
     for member in found.members if found else (predictor,):

@@ -17,17 +17,7 @@ SECONDS_BETWEEN_LINES = 60.0
 def progress_bar(
     items: Iterable[Any] | None = None, *, show: bool = True, **options: Any
 ) -> tqdm[Any]:
-    """A bar over `items`, or one that is updated by hand.
-
-    Args:
-        items: What to iterate over.
-        show: Whether to show anything.
-        options: Options of `tqdm`: `total`, `desc`, `unit` and so on.
-
-    Example:
-        >>> sum(progress_bar([1, 2, 3], show=False))
-        6
-    """
+    """A bar over `items`, or one that is updated by hand; `options` are those of `tqdm`."""
     stream = options.get("file") or sys.stderr
     if not show or stream is None:  # a process without a console has no stream
         return tqdm(items, disable=True, **options)

@@ -39,19 +39,11 @@ def uniform_plans(
     are at most `n_plans` subsets, all of them are returned.
     """
     slots = np.flatnonzero(open_slots)
-    flat: NDArray[np.bool_]
     if slots.size <= 20 and 2**slots.size <= n_plans:
         codes = np.arange(2**slots.size)[:, None]
-        flat = (codes >> np.arange(slots.size)) & 1 == 1
-    else:
-        sizes = rng.integers(1, slots.size + 1, size=n_plans - 1)
-        ranks = rng.uniform(size=(n_plans - 1, slots.size)).argsort(axis=1).argsort(axis=1)
-        flat = np.concatenate([np.zeros((1, slots.size), bool), ranks < sizes[:, None]])
-        _, first = np.unique(flat, axis=0, return_index=True)
-        flat = flat[np.sort(first)]
-    plans = np.zeros((len(flat), open_slots.size), dtype=bool)
-    plans[:, slots] = flat
-    return plans.reshape(-1, *open_slots.shape)
+        return _spread((codes >> np.arange(slots.size)) & 1 == 1, open_slots)
+    sizes = rng.integers(1, slots.size + 1, size=n_plans - 1)
+    return _smallest_first(rng.uniform(size=(n_plans - 1, slots.size)), sizes, open_slots)
 
 
 def guided_plans(
@@ -60,15 +52,10 @@ def guided_plans(
     importance: NDArray[np.float64],
     rng: np.random.Generator,
 ) -> NDArray[np.bool_]:
-    """Plans that favor important slots; the empty plan is always the first.
+    """Plans that favor slots of high `importance`, `(L, M)` on any non-negative scale.
 
-    If there are at most `n_plans` subsets, all of them are returned.
-
-    Args:
-        n_plans: How many to draw; duplicates are removed.
-        open_slots: `(L, M)` what may be acquired.
-        importance: `(L, M)` non-negative value of each slot, on any scale.
-        rng: Source of randomness.
+    The empty plan is always the first. If there are at most `n_plans` subsets, all of them are
+    returned.
     """
     slots = np.flatnonzero(open_slots)
     if slots.size <= 20 and 2**slots.size <= n_plans:
@@ -77,9 +64,20 @@ def guided_plans(
     sizes = rng.integers(1, slots.size + 1, size=n_plans - 1)
     # Gumbel top-k: a draw without replacement with probability proportional to worth.
     noise = np.log(worth) + rng.gumbel(size=(n_plans - 1, slots.size))
-    ranks = (-noise).argsort(axis=1).argsort(axis=1)
-    flat = np.concatenate([np.zeros((1, slots.size), bool), ranks < sizes[:, None]])
+    return _smallest_first(-noise, sizes, open_slots)
+
+
+def _smallest_first(
+    keys: NDArray[np.float64], sizes: NDArray[np.int64], open_slots: NDArray[np.bool_]
+) -> NDArray[np.bool_]:
+    """The empty plan, then the distinct plans of the `sizes` slots with the smallest keys."""
+    ranks = keys.argsort(axis=1).argsort(axis=1)
+    flat = np.concatenate([np.zeros((1, keys.shape[1]), bool), ranks < sizes[:, None]])
     _, first = np.unique(flat, axis=0, return_index=True)
-    plans = np.zeros((first.size, open_slots.size), dtype=bool)
-    plans[:, slots] = flat[np.sort(first)]
+    return _spread(flat[np.sort(first)], open_slots)
+
+
+def _spread(flat: NDArray[np.bool_], open_slots: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    plans = np.zeros((len(flat), open_slots.size), dtype=bool)
+    plans[:, np.flatnonzero(open_slots)] = flat
     return plans.reshape(-1, *open_slots.shape)

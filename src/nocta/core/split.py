@@ -17,11 +17,7 @@ def split_subjects(
 ) -> list[NDArray[np.int64]]:
     """Positions of each part, `len(fractions)` arrays that cover every subject once.
 
-    Args:
-        labels: `(n, L)` class indices, -1 if unlabelled; used only to stratify.
-        groups: `(n,)` identifiers; a group stays in one part.
-        fractions: Size of each part; they sum to one.
-        seed: Same seed, same parts.
+    A group, `(n,)`, stays in one part. Labels, `(n, L)`, only stratify.
     """
     sizes = np.asarray(fractions, dtype=float)
     if sizes.size < 2 or (sizes <= 0).any() or abs(sizes.sum() - 1) > 1e-6:
@@ -40,9 +36,8 @@ def split_subjects(
     left = 1.0
     for i, size in enumerate(sizes[:-1]):
         # Leave at least one unit for each later part.
-        n_take = int(
-            np.clip(round(size / left * remaining.size), 1, remaining.size - (sizes.size - 1 - i))
-        )
+        most = remaining.size - (sizes.size - 1 - i)
+        n_take = int(np.clip(round(size / left * remaining.size), 1, most))
         taken, remaining = _take(remaining, n_take, strata, seed + 7919 * i)
         parts.append(taken)
         left -= size

@@ -16,7 +16,6 @@ from nocta.core.currency import money
 
 if TYPE_CHECKING:
     from rich.console import Group
-    from rich.table import Table
 
     from nocta.exact.task import FiniteTask
 
@@ -192,6 +191,11 @@ class Card:
         facts.add_column(overflow="fold")
         for key, value in self.facts():
             facts.add_row(key, Text(value))
+        table = Table(box=None, title=f"{len(self.measurements)} features", title_justify="left")
+        for column in ("feature", "what", "unit", "cost", "group"):
+            table.add_column(column, justify="right" if column == "cost" else "left")
+        for row in self.measurement_rows():
+            table.add_row(*map(Text, row))
         traps = Table.grid(padding=(0, 1))
         for trap in self.traps:
             traps.add_row("-", Text(trap))
@@ -200,21 +204,10 @@ class Card:
             "",
             facts,
             "",
-            self._measurement_table(),
+            table,
             Text("\nKnown pitfalls", style="bold"),
             Padding(traps, (0, 0, 0, 2)),
         )
-
-    def _measurement_table(self) -> Table:
-        from rich.table import Table
-        from rich.text import Text
-
-        table = Table(box=None, title=f"{len(self.measurements)} features", title_justify="left")
-        for column in ("feature", "what", "unit", "cost", "group"):
-            table.add_column(column, justify="right" if column == "cost" else "left")
-        for row in self.measurement_rows():
-            table.add_row(*(Text(cell) for cell in row))
-        return table
 
     def to_markdown(self) -> str:
         """The card as a section of a Markdown page."""

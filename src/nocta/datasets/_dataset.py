@@ -62,9 +62,6 @@ class Dataset:
         """The options with the types of the loader's signature, so that `"3"` becomes 3.
 
         An option without a type is not checked; a list of texts may be one text with commas.
-
-        Raises:
-            ConfigError: An option is unknown or its value has the wrong type.
         """
         known, kinds = self.options, self._kinds()
         for option in options:

@@ -34,12 +34,9 @@ def places(card: Card, path: str | Path | None) -> list[Path]:
 
 
 def locate(card: Card, path: str | Path | None, find: Callable[[Path], T | None]) -> T:
-    """What `find` returns for the first folder that has the files.
+    """What `find` returns for the first existing folder or file that has what is needed.
 
-    Args:
-        card: Explains how to get the files.
-        path: The user's path, if any; then nothing else is searched.
-        find: Takes an existing folder or file; returns what is needed from it, or `None`.
+    If the user gives a path, nothing else is searched.
     """
     looked = places(card, path)
     for place in looked:
@@ -85,18 +82,10 @@ def read_stacked(
     parse: Callable[[bytes, NDArray[np.int64]], pd.DataFrame],
     batch_size: int = 4000,
 ) -> pd.DataFrame:
-    """Read many small tables, a batch at a time.
+    """Read many small tables that all begin with the line `header`, a batch at a time.
 
-    Args:
-        paths: One file per subject, all with the same header line.
-        header: The expected header line.
-        log: Shows the progress.
-        parse: Takes the bytes of a batch without header lines, and the position in `paths` of
-            each line.
-        batch_size: Files per batch; limits memory.
-
-    Raises:
-        DataError: A file has another header, or cannot be parsed.
+    `parse` takes the bytes of a batch without header lines, and the position in `paths` of each
+    line.
     """
     import pandas as pd
 

@@ -81,35 +81,20 @@ def shown_sources(sources: Sequence[str]) -> list[str]:
 
 @dataclass(frozen=True)
 class LoadSummary:
-    """Subjects, visits, labels, missing values, and everything that was left out.
-
-    Args:
-        name: The data set.
-        sources: Files and folders that were read.
-        n_subjects: Rows of the cohort.
-        n_groups: Patients; fewer than subjects if a patient has several rows.
-        n_times: Visit slots.
-        n_visits: Visits that took place.
-        class_counts: Labeled (subject, visit) pairs of every class.
-        missing: Share of values not recorded at the visits that took place.
-        missing_by_feature: The same for every feature.
-        dropped: What was left out and why.
-        notes: Decisions of the loader.
-        warnings: What looks wrong, such as missing files.
-    """
+    """Subjects, visits, labels, missing values, and everything that was left out."""
 
     name: str
     sources: tuple[str, ...]
     n_subjects: int
-    n_groups: int
+    n_groups: int  # patients; fewer than subjects if a patient has several rows
     n_times: int
-    n_visits: int
-    class_counts: dict[str, int]
-    missing: float
+    n_visits: int  # that took place
+    class_counts: dict[str, int]  # labeled (subject, visit) pairs
+    missing: float  # share of values not recorded at the visits that took place
     missing_by_feature: dict[str, float]
     dropped: tuple[Dropped, ...]
-    notes: tuple[str, ...]
-    warnings: tuple[str, ...] = ()
+    notes: tuple[str, ...]  # decisions of the loader
+    warnings: tuple[str, ...] = ()  # what looks wrong, such as missing files
 
     @classmethod
     def of(cls, cohort: Cohort, log: LoadLog) -> LoadSummary:
@@ -144,9 +129,6 @@ class LoadSummary:
         """What was left out and decided, without the warnings."""
         return (*(f"left out {d}" for d in self.dropped), *self.notes)
 
-    def __str__(self) -> str:
-        return "\n".join(self.lines())
-
     def short(self) -> str:
         """What was read, in one line."""
         sources = "; ".join(shown_sources(self.sources))
@@ -160,21 +142,20 @@ class LoadSummary:
     def _patients(self) -> str:
         return "" if self.n_groups == self.n_subjects else f" of {self.n_groups:,} patients"
 
-    def lines(self) -> list[str]:
-        """The summary as plain text."""
+    def __str__(self) -> str:
         worst = sorted(self.missing_by_feature.items(), key=lambda item: -item[1])[:3]
-        out = [f"{self.name}: read {source}" for source in shown_sources(self.sources)]
-        out += [
+        lines = [
+            *(f"{self.name}: read {source}" for source in shown_sources(self.sources)),
             f"  subjects  {self.n_subjects:,}{self._patients()}",
             f"  visits    {self.n_visits:,} in {self.n_times} slots",
             f"  labels    {self.n_labels:,}: {self._classes()}",
             f"  missing   {self.missing:.1%} of the values at these visits; most: "
             + ", ".join(f"{name} {rate:.0%}" for name, rate in worst),
+            *(f"  warning   {w}" for w in self.warnings),
+            *(f"  dropped   {d}" for d in self.dropped),
+            *(f"  note      {n}" for n in self.notes),
         ]
-        out += [f"  warning   {w}" for w in self.warnings]
-        out += [f"  dropped   {d}" for d in self.dropped]
-        out += [f"  note      {n}" for n in self.notes]
-        return out
+        return "\n".join(lines)
 
     def _classes(self) -> str:
         shown = [f"{name} {count:,}" for name, count in self.class_counts.items() if count]

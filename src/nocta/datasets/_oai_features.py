@@ -9,19 +9,12 @@ from nocta.datasets._card import Measurement
 
 @dataclass(frozen=True)
 class Source:
-    """A column in the files: lower case, `##` is the visit code, `{s}` the side, r or l.
+    """A column in the files: lower case, `##` is the visit code, `{s}` the side, r or l."""
 
-    Args:
-        column: Name of the column in the cohort.
-        first: Name at the first visit.
-        later: Name at later visits; `None` if asked once and then carried forward.
-        yearly: Added per year since the first visit to what is carried forward (age).
-    """
-
-    column: str
-    first: str
-    later: str | None = None
-    yearly: float = 0.0
+    column: str  # its name in the cohort
+    first: str  # its name at the first visit
+    later: str | None = None  # at later visits; `None` if asked once and then carried forward
+    yearly: float = 0.0  # added per year since the first visit to what is carried forward (age)
 
     def name_at(self, visit: str, side: str) -> str | None:
         """The column's name in the files of a visit."""
@@ -47,13 +40,7 @@ def clinical_feature(
     unit: str = "",
     yearly: float = 0.0,
 ) -> Clinical:
-    """A clinical feature of one column.
-
-    Example:
-        >>> bmi = clinical_feature("bmi", "body mass index", 0.5, "p01bmi", "v##bmi")
-        >>> bmi.sources[0].name_at("03", "r")
-        'v03bmi'
-    """
+    """A clinical feature of one column."""
     return Clinical(Measurement(name, about, cost, unit), (Source(name, first, later, yearly),))
 
 

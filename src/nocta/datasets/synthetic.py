@@ -20,9 +20,6 @@ from nocta.datasets._load_log import LoadLog
 if TYPE_CHECKING:
     from nocta.exact.task import FiniteTask
 
-if TYPE_CHECKING:
-    from nocta.exact.task import FiniteTask
-
 N_TIMES = 10
 N_STARTS = 3
 N_DIGITS = 3
@@ -33,14 +30,7 @@ MEASUREMENTS = (
 
 
 def countdown_labels(digits: NDArray[np.int64], counters: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Running sum of the digits at times when the counter is zero, `(n, L)`.
-
-    Example:
-        >>> counter = np.array([[2, 1, 0, 1, 0, 2, 1, 0, 1, 0]])
-        >>> digit = np.array([[1, 0, 1, 0, 2, 2, 0, 1, 1, 0]])
-        >>> "".join(map(str, countdown_labels(digit, counter)[0]))
-        '0011333444'
-    """
+    """Running sum of the digits at times when the counter is zero, `(n, L)`."""
     return np.cumsum(np.where(counters == 0, digits, 0), axis=1)
 
 

@@ -23,17 +23,11 @@ _TRUTH = {"false": 0.0, "true": 1.0}
 
 @dataclass(frozen=True)
 class Numbers:
-    """A column as numbers.
+    """A column as numbers."""
 
-    Args:
-        values: `(n_rows,)`, NaN if a cell is empty or not a number.
-        wrong: The text of cells that are not numbers, by row.
-        infinite: Rows whose number is infinite or too large.
-    """
-
-    values: NDArray[np.float64]
-    wrong: dict[int, str]
-    infinite: NDArray[np.int64]
+    values: NDArray[np.float64]  # (n_rows,), NaN if a cell is empty or not a number
+    wrong: dict[int, str]  # text of the cells that are not numbers, by row
+    infinite: NDArray[np.int64]  # rows whose number is infinite or too large
 
 
 def to_text(series: nw.Series[Any]) -> list[str | None]:

@@ -15,10 +15,9 @@ _MOST_PLANNED = 30
 
 
 def grid_end(grid: Sequence[float], snap: Snap = "nearest") -> float:
-    """The time at which the last slot ends.
+    """The time at which the last slot ends: after the gap before it, or half of it if "nearest".
 
-    The last slot is as wide as the gap before it if `snap` is `"before"`, and extends half that
-    gap if it is `"nearest"`. A grid of one slot has no end.
+    A grid of one slot has no end.
     """
     if len(grid) < 2:
         return np.inf
@@ -32,16 +31,10 @@ def place_on_grid(
     snap: Snap = "nearest",
     end: float | None = None,
 ) -> NDArray[np.int64]:
-    """The slot of every time; -1 before the first slot, `len(grid)` after the end.
+    """The slot of every time; -1 before the first slot, `len(grid)` from `end` on.
 
-    A later record never gets an earlier slot.
-
-    Args:
-        times: Finite times of the records.
-        grid: Time of every slot, increasing.
-        snap: `"nearest"` for planned visits that happen a little early or late (a tie goes to
-            the earlier slot); `"before"` for windows: slot `k` has `grid[k] <= time < grid[k + 1]`.
-        end: Records at or after this time are left out; `grid_end` by default.
+    `"nearest"` is for planned visits that happen a little early or late (a tie goes to the earlier
+    slot); `"before"` is for windows: slot `k` has `grid[k] <= time < grid[k + 1]`.
 
     Example:
         >>> times = np.array([0.0, 0.4, 0.6, 1.9, 2.4, 9.0, -0.1])
@@ -51,11 +44,10 @@ def place_on_grid(
         [0, 0, 1, 2, 3, 4, -1]
     """
     starts = np.asarray(grid, dtype=float)
-    edges = starts if snap == "before" else (starts[:-1] + starts[1:]) / 2
     if snap == "before":
-        slots = np.searchsorted(edges, times, side="right") - 1
+        slots = np.searchsorted(starts, times, side="right") - 1
     else:
-        slots = np.searchsorted(edges, times, side="left")
+        slots = np.searchsorted((starts[:-1] + starts[1:]) / 2, times, side="left")
     slots = np.where(times < starts[0], -1, slots)
     last = grid_end(grid, snap) if end is None else end
     return np.where(times >= last, len(starts), slots).astype(np.int64)
@@ -68,21 +60,13 @@ def count_shared(codes: NDArray[np.int64], slots: NDArray[np.int64]) -> int:
 
 @dataclass(frozen=True)
 class DraftedGrid:
-    """A grid guessed from the times of a table, and the rows that would be lost on it.
-
-    Args:
-        slots: Time of every slot.
-        planned: Whether these are exactly the times of the table.
-        n_rows: Rows with a subject and a time.
-        n_shared: Rows that share a slot with a later one of their subject.
-        n_late: Rows after the end of the grid.
-    """
+    """A grid guessed from the times of a table, and the rows that would be lost on it."""
 
     slots: list[float]
-    planned: bool
-    n_rows: int
-    n_shared: int
-    n_late: int
+    planned: bool  # whether the slots are exactly the times of the table
+    n_rows: int  # rows with a subject and a time
+    n_shared: int  # rows that share a slot with a later one of their subject
+    n_late: int  # rows after the end of the grid
 
     @property
     def lost(self) -> str:
@@ -100,22 +84,14 @@ class DraftedGrid:
 def draft_grid(times: NDArray[np.float64], codes: NDArray[np.int64]) -> DraftedGrid:
     """Guess the visit slots of a table: its distinct times if they are few, else the usual times.
 
-    Args:
-        times: `(n_rows,)`, NaN if unknown.
-        codes: `(n_rows,)` subject of each row; -1 if unknown.
-
-    Example:
-        >>> drafted = draft_grid(np.array([0.0, 1.0, 2.0, 0.0, 1.0]), np.array([0, 0, 0, 1, 1]))
-        >>> drafted.slots, drafted.lost
-        ([0.0, 1.0, 2.0], 'each of the 5 rows has its own slot')
+    `times` is NaN and `codes` (the subject of each row) -1 if unknown.
     """
-    known = np.flatnonzero(~np.isnan(times) & (codes >= 0))
-    distinct, counts = np.unique(times[known], return_counts=True)
+    order = _by_subject_and_time(times, codes)
+    distinct, counts = np.unique(times[order], return_counts=True)
     planned = bool(distinct.size <= _MOST_PLANNED and counts.mean() >= 2)
     found = distinct.tolist() if planned else usual_times(times, codes)
     slots = sorted({round(time, 6) for time in found})
     slots[0] = min(slots[0], found[0])  # rounding up would leave out the first records
-    order = known[np.lexsort((times[known], codes[known]))]
     placed = place_on_grid(times[order], slots)
     inside = placed < len(slots)
     return DraftedGrid(
@@ -127,19 +103,19 @@ def draft_grid(times: NDArray[np.float64], codes: NDArray[np.int64]) -> DraftedG
     )
 
 
+def _by_subject_and_time(times: NDArray[np.float64], codes: NDArray[np.int64]) -> NDArray[np.int64]:
+    """The rows with a subject and a time, in this order."""
+    known = np.flatnonzero(~np.isnan(times) & (codes >= 0))
+    return known[np.lexsort((times[known], codes[known]))]
+
+
 def usual_times(times: NDArray[np.float64], codes: NDArray[np.int64]) -> list[float]:
     """A grid for irregular times: the median time of the first, second, ... record, rounded.
 
     Slot `k` exists if a quarter of the subjects have more than `k` records. The grid starts no
     later than the first record.
-
-    Example:
-        >>> times = np.array([0.0, 0.48, 1.03, 0.0, 0.51, 0.98, 0.0, 0.53])
-        >>> usual_times(times, np.array([0, 0, 0, 1, 1, 1, 2, 2]))
-        [0.0, 0.5, 1.0]
     """
-    known = np.flatnonzero(~np.isnan(times) & (codes >= 0))
-    order = known[np.lexsort((times[known], codes[known]))]
+    order = _by_subject_and_time(times, codes)
     starts = np.r_[True, np.diff(codes[order]) != 0]
     rank = np.arange(order.size) - np.flatnonzero(starts)[np.cumsum(starts) - 1]
     enough = max(1, int(starts.sum()) // 4)
@@ -152,7 +128,7 @@ def usual_times(times: NDArray[np.float64], codes: NDArray[np.int64]) -> list[fl
     gap = float(np.diff(medians).min()) if len(medians) > 1 else 1.0
     decimals = int(np.clip(np.ceil(-np.log10(max(gap, 1e-6))), 0, 6))
     grid = sorted({round(m, decimals) for m in medians})
-    lowest = float(times[known].min())
+    lowest = float(times[order].min())
     if lowest < grid[0]:
         scale = 10.0**decimals
         grid[0] = float(np.floor(lowest * scale) / scale)

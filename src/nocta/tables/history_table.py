@@ -25,19 +25,12 @@ _OPTIONAL = DIVIDING | {"label", "context", "features"}
 
 @dataclass(frozen=True)
 class HistoryTable:
-    """Partial histories read from a table.
-
-    Args:
-        history: What was acquired, and what was requested but not available.
-        subjects: `(n,)` identifiers.
-        time: `(n,)` slot of each subject's last visit; -1 before the first.
-        notes: What was left out or ignored.
-    """
+    """Partial histories read from a table."""
 
     history: History
     subjects: NDArray[Any]
-    time: NDArray[np.int64]
-    notes: tuple[str, ...]
+    time: NDArray[np.int64]  # (n,) slot of each subject's last visit; -1 before the first
+    notes: tuple[str, ...]  # what was left out or ignored
 
     def __len__(self) -> int:
         return len(self.subjects)
@@ -54,9 +47,6 @@ def read_history(table: Any, schema: SchemaLike, catalog: Catalog | None = None)
         table: A frame, or the path of a CSV or Parquet file, one row per subject and visit.
         schema: The schema of the training table (`Schema.of(cohort)`).
         catalog: What can be acquired; that of the schema by default.
-
-    Raises:
-        DataError: Lists every problem of the table.
 
     Example:
         >>> import pandas as pd
@@ -113,10 +103,11 @@ def _histories(
             refused[:, :, m] |= flags_by_slot(rows, flags)
     values = values_by_slot(catalog, rows, cells)
     values = np.where(catalog.expand(catalog.open_slots), values, np.float32(np.nan))
-    acquired = np.zeros_like(refused)
-    for m in range(catalog.n_features):
-        acquired[:, :, m] = (~np.isnan(values[:, :, catalog.owner == m])).any(axis=2)
-    _note_absent(source, catalog, issues)
+    known = [~np.isnan(values[:, :, catalog.owner == m]) for m in range(catalog.n_features)]
+    acquired = np.stack([columns.any(axis=2) for columns in known], axis=2)
+    for name in catalog.context:
+        if name not in source.columns:
+            issues.note(f"There is no column '{name}'; this context is treated as missing.")
     visits = flags_by_slot(rows, np.ones(len(source), dtype=bool))
     last = rows.n_slots - 1 - visits[:, ::-1].argmax(axis=1)
     return HistoryTable(
@@ -125,9 +116,3 @@ def _histories(
         time=np.where(visits.any(axis=1), last, -1).astype(np.int64),
         notes=tuple(issues.notes),
     )
-
-
-def _note_absent(source: Source, catalog: Catalog, issues: Issues) -> None:
-    for name in catalog.context:
-        if name not in source.columns:
-            issues.note(f"There is no column '{name}'; this context is treated as missing.")

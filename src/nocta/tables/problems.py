@@ -12,17 +12,7 @@ _SHOWN = 3
 
 @dataclass
 class Issues:
-    """Collects problems (which stop the reading) and notes (which do not).
-
-    Example:
-        >>> issues = Issues()
-        >>> issues.add("visits.csv, line 3", "the visit is empty.", "Fill it in.", kind="time")
-        >>> issues.raise_problems("visits.csv")
-        Traceback (most recent call last):
-        ...
-        nocta.core.errors.TimeError: visits.csv cannot be used: 1 problem.
-          1. visits.csv, line 3: the visit is empty. Fill it in.
-    """
+    """Collects problems (which stop the reading) and notes (which do not)."""
 
     problems: list[Problem] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
@@ -38,14 +28,7 @@ class Issues:
     def add_each(
         self, where: str, what: str, items: Sequence[str], remedy: str, kind: Kind = "data"
     ) -> None:
-        """Add one problem that lists the first few items; nothing if there are none.
-
-        Example:
-            >>> issues = Issues()
-            >>> issues.add_each("a.csv", "no visit", ["line 3", "line 7"], "Fill it in.")
-            >>> print(issues.problems[0])
-            a.csv: no visit: line 3, line 7. Fill it in.
-        """
+        """Add one problem that lists the first few items; nothing if there are none."""
         if items:
             self.add(where, f"{what}: {enumerate_some(items)}.", remedy, kind)
 

@@ -24,20 +24,12 @@ DAYS_IN = {"days": 1.0, "weeks": 7.0, "months": 30.4375, "years": 365.25}
 
 @dataclass(frozen=True)
 class Rows:
-    """The place of every row.
+    """The place of every row."""
 
-    Args:
-        subjects: Identifiers, in order of first appearance.
-        subject: `(n_rows,)` position in `subjects`; -1 if the cell is empty.
-        slot: `(n_rows,)` visit slot; -1 if the row has none.
-        order: The rows that have a subject and a slot, by time within each subject.
-        n_slots: Number of visit slots.
-    """
-
-    subjects: list[str]
-    subject: NDArray[np.int64]
-    slot: NDArray[np.int64]
-    order: NDArray[np.int64]
+    subjects: list[str]  # identifiers, in order of first appearance
+    subject: NDArray[np.int64]  # (n_rows,) position in `subjects`; -1 if the cell is empty
+    slot: NDArray[np.int64]  # (n_rows,) visit slot; -1 if the row has none
+    order: NDArray[np.int64]  # rows with a subject and a slot, by time within each subject
     n_slots: int
 
 

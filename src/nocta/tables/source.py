@@ -40,19 +40,12 @@ _SIGNATURES = (
 
 @dataclass(frozen=True)
 class Source:
-    """A readable table.
+    """A readable table."""
 
-    Args:
-        name: Its name in messages.
-        frame: The rows.
-        lines: `(n_rows,)` line of each row in a text file; `None` for other sources.
-        subjects: The subject of each row, once known.
-    """
-
-    name: str
+    name: str  # in messages
     frame: nw.DataFrame[Any]
-    lines: NDArray[np.int64] | None = None
-    subjects: Sequence[str | None] = ()
+    lines: NDArray[np.int64] | None = None  # line of each row; only for text files
+    subjects: Sequence[str | None] = ()  # the subject of each row, once known
 
     def place(self, row: int) -> str:
         """The place of a row: its line in a text file, else its position from 0."""

@@ -16,28 +16,15 @@ _MOST_CLASSES = 8
 
 @dataclass(frozen=True)
 class CohortSummary:
-    """Counts of a cohort, per visit slot.
-
-    Args:
-        cohort: The cohort.
-        subjects: `(L,)` number of subjects with a visit.
-        class_counts: `(L, C)` labels of each class.
-        recorded: `(L, M)` share of visits with a recorded value; NaN if the feature cannot be
-            acquired or there was no visit.
-        notes: What was left out or ignored when it was read.
-
-    Example:
-        >>> from nocta.testing import tiny_cohort
-        >>> summary = CohortSummary.of(tiny_cohort(n_subjects=40))
-        >>> summary.subjects.shape, summary.class_counts.shape, summary.recorded.shape
-        ((4,), (4, 2), (4, 2))
-    """
+    """Counts of a cohort, per visit slot."""
 
     cohort: Cohort
-    subjects: NDArray[np.int64]
-    class_counts: NDArray[np.int64]
+    subjects: NDArray[np.int64]  # (L,) number of subjects with a visit
+    class_counts: NDArray[np.int64]  # (L, C) labels of each class
+    #: `(L, M)` share of visits with a recorded value; NaN if the feature cannot be acquired or
+    #: there was no visit.
     recorded: NDArray[np.float64]
-    notes: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()  # what was left out or ignored when it was read
 
     @classmethod
     def of(cls, cohort: Cohort, notes: Iterable[str] = ()) -> CohortSummary:
@@ -169,14 +156,7 @@ class CohortSummary:
 
 
 def markdown_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """A Markdown table with aligned columns.
-
-    Example:
-        >>> print(markdown_table(["visit", "n"], [["0", "300"]]))
-        | visit | n   |
-        |-------|-----|
-        | 0     | 300 |
-    """
+    """A Markdown table with aligned columns."""
     cells = [[c.replace("|", "\\|") for c in row] for row in (header, *rows)]
     widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
     lines = [

@@ -30,20 +30,12 @@ class Price:
 
 @dataclass(frozen=True)
 class Draft:
-    """A drafted schema.
+    """A drafted schema."""
 
-    Args:
-        text: The file, with comments.
-        unsure: What to check, one sentence each.
-        check: The result of reading the table with this schema: the cohort in one line, or the
-            remaining problems.
-        readable: Whether the table can be read with the draft as it is.
-    """
-
-    text: str
-    unsure: tuple[str, ...]
-    check: str
-    readable: bool
+    text: str  # the file, with comments
+    unsure: tuple[str, ...]  # what to check, one sentence each
+    check: str  # the cohort that the table gives with this schema, or the remaining problems
+    readable: bool  # whether the table can be read with the draft as it is
 
 
 def draft_schema(table: Any, costs: Any = None) -> Draft:
@@ -143,9 +135,6 @@ def _try(table: Any, text: str) -> tuple[str, bool]:
         return repr(read_table(table, tomllib.loads(text)).cohort), True
     except DataError as error:
         return str(error), False
-
-
-# -- writing ------------------------------------------------------------------------
 
 
 def write_schema(guess: Guess, prices: dict[str, Price], *, priced: bool) -> str:

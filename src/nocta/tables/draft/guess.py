@@ -234,7 +234,9 @@ def _guess_label(
     if named:
         return _first("label", named, guess)
     if called := [c for c in columns if c.matches(_LABEL) and c.values]:
-        held = "dates" if called[0].dated else called[0].values_in_words
+        n = len(called[0].values)
+        held = "one value only" if n == 1 else f"{n} different values"
+        held = "dates" if called[0].dated else held
         guess.unsure.append(
             f"label: '{called[0].name}' has a label-like name but holds {held}; a label has 2 to "
             f"{MOST_CLASSES} classes."

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, replace
+from typing import Any
 
+import narwhals as nw
 import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import rankdata
@@ -16,20 +18,12 @@ from nocta.tables.source import Source
 
 @dataclass(frozen=True)
 class Column:
-    """Name and cells of one column.
-
-    Args:
-        name: Its name.
-        texts: Its cells, `None` if empty.
-        numbers: Its cells as numbers, or as days for dates; NaN if neither.
-        numeric: Whether every cell is empty, a number or a date.
-        dated: Whether it holds dates.
-    """
+    """Name and cells of one column."""
 
     name: str
-    texts: list[str | None]
-    numbers: NDArray[np.float64]
-    numeric: bool
+    texts: list[str | None]  # its cells, `None` if empty
+    numbers: NDArray[np.float64]  # its cells as numbers, or as days for dates; NaN if neither
+    numeric: bool  # whether every cell is empty, a number or a date
     dated: bool
 
     def at(self, rows: NDArray[np.int64]) -> Column:
@@ -39,11 +33,6 @@ class Column:
     @property
     def values(self) -> set[str]:
         return {t for t in self.texts if t is not None}
-
-    @property
-    def values_in_words(self) -> str:
-        n = len(self.values)
-        return "one value only" if n == 1 else f"{n} different values"
 
     def matches(self, pattern: str) -> bool:
         return re.fullmatch(pattern, self.name.lower()) is not None
@@ -60,23 +49,13 @@ class Column:
 
 def look_at(source: Source) -> list[Column]:
     """Every named column of a table."""
-    columns = []
-    for name in source.columns:
-        if not name:
-            continue
-        series = source.frame[name]
-        dated = is_dated(series)
-        numbers = to_numbers(series)
-        columns.append(
-            Column(
-                name=name,
-                texts=to_text(series),
-                numbers=to_days(series) if dated else numbers.values,
-                numeric=dated or not numbers.wrong,
-                dated=dated,
-            )
-        )
-    return columns
+    return [_column(name, source.frame[name]) for name in source.columns if name]
+
+
+def _column(name: str, series: nw.Series[Any]) -> Column:
+    numbers, dated = to_numbers(series), is_dated(series)
+    values = to_days(series) if dated else numbers.values
+    return Column(name, to_text(series), values, dated or not numbers.wrong, dated)
 
 
 def share_distinct(numbers: NDArray[np.float64], codes: NDArray[np.int64]) -> float:
@@ -99,15 +78,9 @@ def increasing_within(numbers: NDArray[np.float64], codes: NDArray[np.int64]) ->
 
 def constant_within(column: Column, codes: NDArray[np.int64]) -> bool:
     """Whether no subject has two values, and some have their value in several rows."""
-    seen: dict[int, str] = {}
-    repeated = False
-    for code, text in zip(codes.tolist(), column.texts, strict=True):
-        if text is None:
-            continue
-        repeated = repeated or code in seen
-        if seen.setdefault(code, text) != text:
-            return False
-    return repeated
+    pairs = [(c, t) for c, t in zip(codes.tolist(), column.texts, strict=True) if t is not None]
+    n_subjects = len({code for code, _ in pairs})
+    return len(set(pairs)) == n_subjects < len(pairs)
 
 
 def best_auc(column: Column, label: Column) -> float:

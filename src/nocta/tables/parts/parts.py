@@ -8,7 +8,7 @@ subject is cut into parts too.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import pairwise
 from pathlib import Path
@@ -37,17 +37,11 @@ ROWS_PER_PART = 200_000
 
 @dataclass(frozen=True)
 class Part:
-    """Some whole subjects of a large cohort.
+    """Some whole subjects of a large cohort."""
 
-    Args:
-        name: Its name in messages and output files.
-        path: The Parquet file.
-        rows: First row and end, if it is not the whole file.
-    """
-
-    name: str
+    name: str  # in messages and output files
     path: Path
-    rows: tuple[int, int] | None = None
+    rows: tuple[int, int] | None = None  # first row and end, if it is not the whole file
 
     @property
     def n_rows(self) -> int:
@@ -87,44 +81,35 @@ class Part:
     def _source(self) -> Any:
         return self.path if self.rows is None else self.table()
 
-    def _named(self) -> AbstractContextManager[None]:
-        return _naming("" if self.rows is None else f"{self.path.name}, from row {self.rows[0]}")
+    @contextmanager
+    def _named(self) -> Iterator[None]:
+        """Prefix errors with the name of the part, if it is not a file of its own."""
+        try:
+            yield
+        except DataError as error:
+            if self.rows is None:
+                raise
+            name = f"{self.path.name}, from row {self.rows[0]}"
+            raise type(error)(f"{name}: {error}") from None
 
 
 @dataclass(frozen=True)
 class CohortParts:
-    """The parts of a large cohort, in order, and their common schema.
+    """The parts of a large cohort, in order, and their common schema."""
 
-    Args:
-        path: The folder, or the one file.
-        parts: The parts.
-        n_subjects: `(n_parts,)` subjects of each part.
-        schema: The schema, with the classes and visits of all parts filled in.
-
-    Example:
-        >>> parts = CohortParts.open("cohort/", "cohort/schema.toml")  # doctest: +SKIP
-        >>> for cohort in parts.cohorts():  # doctest: +SKIP
-        ...     print(len(cohort))
-    """
-
-    path: Path
+    path: Path  # the folder, or the one file
     parts: tuple[Part, ...]
-    n_subjects: NDArray[np.int64]
-    schema: Schema
+    n_subjects: NDArray[np.int64]  # (n_parts,)
+    schema: Schema  # with the classes and visits of all parts filled in
 
     @classmethod
     def open(
         cls, path: str | Path, schema: SchemaLike, rows_per_part: int = ROWS_PER_PART
     ) -> CohortParts:
-        """Survey a folder or a file. Files without rows are left out.
+        """Survey a folder of Parquet files, each with whole subjects, or one Parquet file.
 
-        Args:
-            path: A folder of Parquet files, each with whole subjects, or one Parquet file.
-            schema: What the columns mean.
-            rows_per_part: A single file with more rows is cut, if it is sorted by subject.
-
-        Raises:
-            DataError: There is no part, a part cannot be read, or a subject is in two parts.
+        A single file of more than `rows_per_part` rows is cut, if it is sorted by subject. Files
+        without rows are left out.
         """
         path = Path(path)
         issues = Issues()
@@ -191,6 +176,7 @@ class _Survey:
 
     def add(self, part: Part) -> None:
         import pyarrow.compute as pc
+        from pandas.util import hash_array
 
         schema = self.schema
         visits = schema.visit if schema.visit and schema.n_visits is None else None
@@ -203,15 +189,15 @@ class _Survey:
                 f"schema."
             )
         distinct = {c: pc.unique(table[c]) for c in wanted if c in table.column_names}
-        ids = [text for text in _texts(distinct[schema.subject]) if text is not None]
+        ids = _texts(distinct[schema.subject])
         self.n_subjects.append(len(ids))
-        self.hashes.append(_hash(ids))
+        self.hashes.append(hash_array(np.array(ids, dtype=object), categorize=False))
         if visits in distinct:
             slots = to_numbers(_series(distinct[visits])).values
             last = np.nanmax(slots, initial=0) - schema.first_visit
             self.last_visit = max(self.last_visit, int(last))
         if labels in distinct:
-            self.classes |= {class_name(t) for t in _texts(distinct[labels]) if t is not None}
+            self.classes |= {class_name(text) for text in _texts(distinct[labels])}
 
     def check_whole(self, parts: Sequence[Part]) -> None:
         """Raise if a subject is in two parts. Equal hashes are checked against the identifiers."""
@@ -238,7 +224,7 @@ class _Survey:
         import pyarrow.compute as pc
 
         column = part.table([self.schema.subject])[self.schema.subject]
-        return {text for text in _texts(pc.unique(column)) if text is not None}
+        return set(_texts(pc.unique(column)))
 
     def resolved(self, path: Path) -> Schema:
         """The schema with the name, classes and number of visits of the whole cohort."""
@@ -279,15 +265,8 @@ def _series(values: Any) -> Any:
     return nw.from_native(pa.chunked_array([values]), series_only=True)
 
 
-def _texts(values: Any) -> list[str | None]:
-    return to_text(_series(values))
-
-
-def _hash(ids: Sequence[str]) -> NDArray[np.uint64]:
-    from pandas.util import hash_array
-
-    found: NDArray[np.uint64] = hash_array(np.array(ids, dtype=object), categorize=False)
-    return found
+def _texts(values: Any) -> list[str]:
+    return [text for text in to_text(_series(values)) if text is not None]
 
 
 def _occurring_twice(hashes: Sequence[NDArray[np.uint64]]) -> NDArray[np.uint64]:
@@ -307,12 +286,3 @@ def _open(path: Path) -> Any:
         raise DataError(
             f"'{path}' cannot be read as Parquet ({str(error).splitlines()[0]}). Write it again."
         ) from None
-
-
-@contextmanager
-def _naming(name: str) -> Iterator[None]:
-    """Prefix errors with the name of the part."""
-    try:
-        yield
-    except DataError as error:
-        raise (type(error)(f"{name}: {error}") if name else error) from None

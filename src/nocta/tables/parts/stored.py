@@ -23,15 +23,10 @@ from nocta.tables.table import Reading, SchemaLike
 
 @dataclass(frozen=True)
 class StorageLimits:
-    """How much of a stored cohort may be in memory.
+    """How much of a stored cohort may be in memory."""
 
-    Args:
-        bytes_in_memory: A subset's array of up to this many bytes is held in memory.
-        rows_per_copy: Rows copied at a time into a larger one.
-    """
-
-    bytes_in_memory: int = 1 << 24
-    rows_per_copy: int = 1 << 15
+    bytes_in_memory: int = 1 << 24  # a subset's array of up to this size is held in memory
+    rows_per_copy: int = 1 << 15  # rows copied at a time into a larger one
 
 
 @dataclass(frozen=True, repr=False, eq=False)
