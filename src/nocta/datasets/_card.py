@@ -24,29 +24,15 @@ _GIVING = "(in every command: --data-option NAME=VALUE; in Python: NAME=VALUE)"
 
 @dataclass(frozen=True)
 class Measurement:
-    """One feature of a data set: what it is, its unit, its cost.
+    """One feature of a data set: what it is, its unit, its cost."""
 
-    Args:
-        name: Name of the feature in plans and results.
-        about: What it is, in a few words.
-        cost: Cost of one acquisition.
-        unit: Unit of the value; empty for scores and codes.
-        group: Features of one group come from one draw, scan or form.
-        columns: Table columns it reveals; the name itself by default.
-        at: Visit slots at which it can be acquired; every slot by default.
-    """
-
-    name: str
-    about: str
-    cost: float
-    unit: str = ""
-    group: str | None = None
-    columns: tuple[str, ...] = ()
-    at: tuple[int, ...] | None = None
-
-    def feature(self) -> Feature:
-        """The catalog entry of this measurement."""
-        return Feature(self.name, self.columns or (self.name,), self.cost, self.group, self.at)
+    name: str  # in plans and results
+    about: str  # what it is, in a few words
+    cost: float  # of one acquisition
+    unit: str = ""  # of the value; empty for scores and codes
+    group: str | None = None  # features of one group come from one draw, scan or form
+    columns: tuple[str, ...] = ()  # table columns it reveals; the name itself by default
+    at: tuple[int, ...] | None = None  # visit slots at which it can be acquired; all by default
 
 
 def make_catalog(
@@ -58,7 +44,9 @@ def make_catalog(
 ) -> Catalog:
     """The catalog of these measurements."""
     return Catalog(
-        features=tuple(m.feature() for m in measurements),
+        features=tuple(
+            Feature(m.name, m.columns or (m.name,), m.cost, m.group, m.at) for m in measurements
+        ),
         n_times=n_times,
         context=tuple(context),
         group_fees=dict(group_fees or {}),
@@ -68,68 +56,38 @@ def make_catalog(
 
 @dataclass(frozen=True)
 class Card:
-    """What a reader needs to know before using a data set. Empty entries are not shown.
+    """What a reader needs to know before using a data set. Empty entries are not shown."""
 
-    Args:
-        name: Name to load it by.
-        title: One line.
-        size: Number of subjects and visits, in a few words.
-        labels: The classes, in a few words.
-        measurements: What can be acquired, with costs.
-        origin: Who collected what, when, from whom.
-        label_rule: How the label is defined, exactly.
-        slots: The visit slots in real time.
-        license: License of the data (not of this package), in a few words.
-        terms: More about the license.
-        access: How to get the files, in a few words.
-        get: How to get the files, step by step.
-        url: Home page.
-        files: The files a user needs, one line each; empty if none.
-        package: Python package that contains the data, if any.
-        folder: Folder under `data/` with the files; the data set's name by default.
-        citations: What to cite.
-        context: Free columns, with an explanation each.
-        cost_source: Where the costs come from.
-        currency: Unit of the costs.
-        group_fees: Fees shared by a group.
-        fractions: Sizes of the train, validation and test split by default.
-        split_column: Name of the data set's own split, for `--split-column`; empty if it has
-            none. The cohort then has `fixed_split`.
-        traps: Known pitfalls.
-        options: Loader options, with an explanation each.
-        headline: Metric that results are ranked and drawn by: `ap`, `roc_auc` or `accuracy`.
-        published: Key of the table with the paper's results on this data set; empty if none.
-        finite_task: Makes the finite task the subjects are drawn from, if there is one. The exact
-            optimum and the Bayes predictor are then known.
-    """
-
-    name: str
-    title: str
-    size: str
-    labels: str
-    measurements: tuple[Measurement, ...]
-    origin: str = ""
-    label_rule: str = ""
-    slots: str = ""
-    license: str = ""
-    terms: str = ""
-    access: str = ""
-    get: str = ""
-    url: str = ""
-    files: tuple[str, ...] = ()
-    package: str = ""
-    folder: str = ""
+    name: str  # to load it by
+    title: str  # one line
+    size: str  # number of subjects and visits, in a few words
+    labels: str  # the classes, in a few words
+    measurements: tuple[Measurement, ...]  # what can be acquired, with costs
+    origin: str = ""  # who collected what, when, from whom
+    label_rule: str = ""  # how the label is defined, exactly
+    slots: str = ""  # the visit slots in real time
+    license: str = ""  # of the data (not of this package), in a few words
+    terms: str = ""  # more about the license
+    access: str = ""  # how to get the files, in a few words
+    get: str = ""  # how to get the files, step by step
+    url: str = ""  # home page
+    files: tuple[str, ...] = ()  # the files a user needs, one line each
+    package: str = ""  # Python package that contains the data, if any
+    folder: str = ""  # folder under `data/` with the files; the name of the data set by default
     citations: tuple[str, ...] = ()
-    context: Mapping[str, str] = field(default_factory=dict)
-    cost_source: str = ""
+    context: Mapping[str, str] = field(default_factory=dict)  # free columns, explained
+    cost_source: str = ""  # where the costs come from
     currency: str = ""
     group_fees: Mapping[str, float] = field(default_factory=dict)
-    fractions: tuple[float, ...] = (0.70, 0.15, 0.15)
+    fractions: tuple[float, ...] = (0.70, 0.15, 0.15)  # default train, validation and test split
+    #: Name of the data set's own split, for `--split-column`; the cohort then has `fixed_split`.
     split_column: str = ""
-    traps: tuple[str, ...] = ()
-    options: Mapping[str, str] = field(default_factory=dict)
-    headline: str = "ap"
-    published: str = ""
+    traps: tuple[str, ...] = ()  # known pitfalls
+    options: Mapping[str, str] = field(default_factory=dict)  # of the loader, explained
+    headline: str = "ap"  # metric that results are ranked and drawn by; or `roc_auc`, `accuracy`
+    published: str = ""  # key of the table with the paper's results on this data set
+    #: Makes the finite task the subjects are drawn from, if there is one. The exact optimum and
+    #: the Bayes predictor are then known.
     finite_task: Callable[..., FiniteTask] | None = None
 
     @property

@@ -7,7 +7,6 @@ Names and columns vary in case between releases, codes are `1: Yes` or `1`, miss
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -23,9 +22,7 @@ if TYPE_CHECKING:
 #: Visit code to months since enrollment.
 VISITS: Mapping[str, int] = {"00": 0, "01": 12, "03": 24, "05": 36, "06": 48, "08": 72, "10": 96}
 #: The project whose readings are used; 42 continues 37 and is treated as 37.
-READ_PROJECT: Mapping[str, int] = {
-    code: 15 if month <= 48 else 37 for code, month in VISITS.items()
-}
+READ_PROJECT: Mapping[str, int] = {v: 15 if month <= 48 else 37 for v, month in VISITS.items()}
 SIDES = {1: "r", 2: "l"}
 
 
@@ -103,41 +100,39 @@ def by_patient(path: Path, wanted: Sequence[str], log: LoadLog) -> pd.DataFrame:
     return merged
 
 
-@dataclass(frozen=True)
-class Readings:
-    """A family of X-ray files and the columns to read; `##` stands for the visit code."""
+def read_xrays(
+    files: Mapping[str, Path],
+    family: str,
+    columns: Sequence[str],
+    visit: str,
+    project: int,
+    log: LoadLog,
+) -> pd.DataFrame:
+    """Readings of one visit by (id, side), columns named by their pattern (`##` is the visit).
 
-    family: str
-    columns: tuple[str, ...]
-
-    def of_visit(
-        self, files: Mapping[str, Path], visit: str, project: int, log: LoadLog
-    ) -> pd.DataFrame:
-        """Readings of one visit by (id, side), columns named by their pattern.
-
-        If a knee was read in projects 37 and 42, 37 is used, and 42 for its blanks.
-        """
-        path = files[self.family + visit]
-        names = {c.replace("##", visit): c for c in self.columns}
-        table = read(path, list(names), ("id", "side", "readprj"), log).reset_index()
-        table = table.sort_values("readprj", kind="stable")
-        table["readprj"] = table["readprj"].replace(42, 37)
-        chosen = table["readprj"] == project
-        if len(table) and not chosen.any():
-            found = sorted(table["readprj"].unique())
-            choice = f"read_project={{'{visit}': {found[0]}}}"
-            raise DataError(
-                f"'{path}' has no readings of project {project}, only of "
-                f"{', '.join(map(str, found))}. To use those, give "
-                f'--data-option "{choice}" on the command line, {choice} in Python.'
-            )
-        log.drop((~chosen).sum(), "readings", f"of another project ({self.family})")
-        sided = table["side"].isin(list(SIDES))
-        log.drop((chosen & ~sided).sum(), "readings", f"side is neither 1 nor 2 ({self.family})")
-        kept = table[chosen & sided]
-        merged = kept.drop(columns="readprj").groupby(["id", "side"]).first()
-        log.drop(len(kept) - len(merged), "readings", f"duplicates of a knee ({self.family})")
-        return merged.rename(columns=names).reindex(columns=list(self.columns))
+    If a knee was read in projects 37 and 42, 37 is used, and 42 for its blanks.
+    """
+    path = files[family + visit]
+    names = {c.replace("##", visit): c for c in columns}
+    table = read(path, list(names), ("id", "side", "readprj"), log).reset_index()
+    table = table.sort_values("readprj", kind="stable")
+    table["readprj"] = table["readprj"].replace(42, 37)
+    chosen = table["readprj"] == project
+    if len(table) and not chosen.any():
+        found = sorted(table["readprj"].unique())
+        choice = f"read_project={{'{visit}': {found[0]}}}"
+        raise DataError(
+            f"'{path}' has no readings of project {project}, only of "
+            f"{', '.join(map(str, found))}. To use those, give "
+            f'--data-option "{choice}" on the command line, {choice} in Python.'
+        )
+    log.drop((~chosen).sum(), "readings", f"of another project ({family})")
+    sided = table["side"].isin(list(SIDES))
+    log.drop((chosen & ~sided).sum(), "readings", f"side is neither 1 nor 2 ({family})")
+    kept = table[chosen & sided]
+    merged = kept.drop(columns="readprj").groupby(["id", "side"]).first()
+    log.drop(len(kept) - len(merged), "readings", f"duplicates of a knee ({family})")
+    return merged.rename(columns=names).reindex(columns=list(columns))
 
 
 def numbers(table: pd.DataFrame, name: str) -> NDArray[np.float64]:

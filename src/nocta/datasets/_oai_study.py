@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from nocta.core.errors import DataError
 from nocta.datasets._load_log import LoadLog
 from nocta.datasets._oai_features import SIDE, WIDTHS, Clinical
-from nocta.datasets._oai_files import SIDES, VISITS, Readings, by_patient, numbers
+from nocta.datasets._oai_files import SIDES, VISITS, by_patient, numbers, read_xrays
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -79,13 +79,14 @@ class Study:
     ) -> pd.DataFrame:
         import pandas as pd
 
-        widths = Readings("kxr_qjsw_duryea", tuple(WIDTHS.values()))
-        films = widths.of_visit(self.files, visit, project, self.log)
+        def xrays(family: str, columns: Sequence[str]) -> pd.DataFrame:
+            return read_xrays(self.files, family, columns, visit, project, self.log)
+
+        films = xrays("kxr_qjsw_duryea", tuple(WIDTHS.values()))
         self._note_strangers(films.index.get_level_values("id"))
         grades = None
         if self.task == "klg":
-            readings = Readings("kxr_sq_bu", ("v##xrkl",))
-            grades = readings.of_visit(self.files, visit, project, self.log)["v##xrkl"]
+            grades = xrays("kxr_sq_bu", ("v##xrkl",))["v##xrkl"]
             self._note_strangers(grades.index.get_level_values("id"))
         sides = []
         for code, letter in SIDES.items():
@@ -94,8 +95,9 @@ class Study:
             film = films.reindex(knee)
             measured = {c: numbers(film, p) for c, p in WIDTHS.items()}
             asked, carried = self._asked(visit, letter, code, table, first)
-            label = self._label(visit, letter, table, grades, knee)
-            self._note_found({**measured, **asked, **carried})
+            label = self._label(f"v{visit}womkp{letter}", table, grades, knee)
+            values = {**measured, **asked, **carried}
+            self.found |= {c for c, v in values.items() if not np.isnan(v).all()}
             came = np.any([~np.isnan(v) for v in (*measured.values(), *asked.values())], axis=0)
             frame = pd.DataFrame({**carried, **asked, **measured, "label": label})
             frame["subject"] = [f"{i}-{letter.upper()}" for i in index]
@@ -121,20 +123,12 @@ class Study:
     def _note_strangers(self, patients: pd.Index) -> None:
         self.strangers |= set(patients) - set(self.roster.index)
 
-    def _note_found(self, values: Mapping[str, NDArray[np.float64]]) -> None:
-        self.found |= {c for c, v in values.items() if not np.isnan(v).all()}
-
     def _label(
-        self,
-        visit: str,
-        letter: str,
-        table: pd.DataFrame,
-        grades: pd.Series | None,
-        knee: pd.MultiIndex,
+        self, name: str, table: pd.DataFrame, grades: pd.Series | None, knee: pd.MultiIndex
     ) -> NDArray[np.int64]:
         if grades is not None:
             grade = grades.reindex(knee).to_numpy(float)
             known = np.isin(grade, [0, 1, 2, 3, 4])
             return np.where(known, np.maximum(np.nan_to_num(grade), 1) - 1, -1).astype(np.int64)
-        score = numbers(table, f"v{visit}womkp{letter}")
+        score = numbers(table, name)
         return np.where(np.isnan(score), -1, score >= PAIN_FROM).astype(np.int64)

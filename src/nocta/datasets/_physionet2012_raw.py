@@ -82,7 +82,7 @@ def read_set(
     log.read(folder / f"set-{name}")
     died = _read_outcomes(outcome_file)
     ids = np.array([int(p.stem) for p in paths])
-    _warn_incomplete(outcome_file.name, name, ids, died, log, stays_per_set)
+    _warn_incomplete(name, ids, died.index.to_numpy(), log, stays_per_set)
     records = read_stacked(
         paths, HEADER, log, lambda body, at: _tidy(body, ids[at], parameters, log)
     )
@@ -113,17 +113,15 @@ def _read_outcomes(file: Path) -> pd.Series:
 
 
 def _warn_incomplete(
-    outcomes: str,
     name: str,
     ids: NDArray[np.int64],
-    died: pd.Series,
+    named: NDArray[np.int64],
     log: LoadLog,
     stays_per_set: int,
 ) -> None:
     """Warn if outcomes and records do not match, or are not the whole set."""
-    named = died.index.to_numpy()
     absent = named[~np.isin(named, ids)]
-    found = f"{outcomes} lists {len(named):,} stays; found {len(ids):,} record files"
+    found = f"Outcomes-{name}.txt lists {len(named):,} stays; found {len(ids):,} record files"
     if absent.size:
         found += f"; {absent.size:,} listed stays have none: {enumerate_some(map(str, absent))}"
     if min(len(named), len(ids)) < stays_per_set:
@@ -152,7 +150,12 @@ def _tidy(
     records["visit"] = minutes[records["Time"].cat.codes] // (60 * SLOT_HOURS)
     late = records["visit"] >= N_TIMES
     log.drop(late.sum(), "readings", f"at or after {N_TIMES * SLOT_HOURS} hours")
-    _count_unused(records[~late], parameters, log)
+    used = records[~late]
+    for name, count in used["Parameter"].value_counts().items():
+        if name not in (RECORD, *parameters):  # Cholesterol, TroponinI
+            log.drop(count, "readings", f"of {name}, a parameter that is not used")
+    nameless = used["Parameter"].isna() & used["Time"].notna()
+    log.drop(nameless.sum(), "readings", "without a parameter name")
     parameter = records["Parameter"].cat.set_categories(parameters)
     bounds = np.array([PLAUSIBLE.get(p, NOT_NEGATIVE) for p in parameters])
     low, high = bounds[parameter.cat.codes].T
@@ -162,15 +165,6 @@ def _tidy(
     return records[~late & ~artifact & parameter.notna()].drop(columns="Time")
 
 
-def _count_unused(records: pd.DataFrame, parameters: list[str], log: LoadLog) -> None:
-    """Count the readings of parameters that are not used (Cholesterol, TroponinI)."""
-    for name, count in records["Parameter"].value_counts().items():
-        if name not in (RECORD, *parameters):
-            log.drop(count, "readings", f"of {name}, a parameter that is not used")
-    nameless = records["Parameter"].isna() & records["Time"].notna()
-    log.drop(nameless.sum(), "readings", "without a parameter name")
-
-
 def _summarize(
     records: pd.DataFrame, ids: NDArray[np.int64], measurements: list[str], context: list[str]
 ) -> pd.DataFrame:
@@ -178,12 +172,12 @@ def _summarize(
     import pandas as pd
 
     measured = records[records["Parameter"].isin(measurements)]
-    special = measured["Parameter"].isin([*SUMMED, *LAST])
+    summed, last = (measured["Parameter"].isin(names) for names in (SUMMED, LAST))
     key = ["subject", "visit", "Parameter"]
     slots = [
-        measured[~special].groupby(key, observed=True)["Value"].median(),
-        measured[measured["Parameter"].isin(SUMMED)].groupby(key, observed=True)["Value"].sum(),
-        measured[measured["Parameter"].isin(LAST)].groupby(key, observed=True)["Value"].last(),
+        measured[~summed & ~last].groupby(key, observed=True)["Value"].median(),
+        measured[summed].groupby(key, observed=True)["Value"].sum(),
+        measured[last].groupby(key, observed=True)["Value"].last(),
     ]
     grid = pd.MultiIndex.from_product([ids, range(N_TIMES)], names=key[:2])
     table = pd.concat(slots).unstack("Parameter").reindex(index=grid, columns=measurements)

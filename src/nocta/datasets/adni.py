@@ -92,8 +92,8 @@ def _find(place: Path) -> Path | None:
 
 def _recency(file: Path) -> tuple[bool, int, str]:
     """Sort key: ADNIMERGE beats TADPOLE, a later date an earlier one."""
-    date = _DATE.search(file.stem)
     stamp = 0
+    date = _DATE.search(file.stem)
     if date and date[2].lower() in _MONTHS:
         month = _MONTHS.index(date[2].lower()) + 1
         stamp = 10_000 * int(date[3]) + 100 * month + int(date[1])
@@ -126,7 +126,9 @@ def _read(file: Path, features: list[str], log: LoadLog) -> pd.DataFrame:
     unnamed = raw[subject].str.strip() == ""
     log.drop(unnamed.sum(), "rows", "without a patient number")
     table = table[~unnamed.to_numpy()]
-    table.insert(0, "subject", _identifiers(raw.loc[~unnamed, subject]))
+    texts = raw.loc[~unnamed, subject]
+    numbers = pd.to_numeric(texts, errors="coerce")  # RID is a number, PTID is text
+    table.insert(0, "subject", texts if numbers.isna().any() else numbers.astype(np.int64))
     return table
 
 
@@ -147,14 +149,6 @@ def _check_columns(
         raise DataError(
             f"'{file}' is not a complete ADNIMERGE or TADPOLE table: {'; '.join(problems)}."
         )
-
-
-def _identifiers(column: pd.Series) -> pd.Series:
-    """Patient identifiers as integers if all are numbers (RID), else as text (PTID)."""
-    import pandas as pd
-
-    numbers = pd.to_numeric(column, errors="coerce")
-    return column if numbers.isna().any() else numbers.astype(np.int64)
 
 
 def months(raw: pd.DataFrame, columns: list[str]) -> NDArray[np.float64]:
@@ -220,8 +214,8 @@ def _keep(
     bare = ~few & ~has[biomarkers]
     log.drop(bare.sum(), "patients", f"no value of {biomarkers} biomarker")
     for kind in ("any", "each"):
-        left = [(k, has[kind] & (n_labels >= k)) for k in (1, 2, 3, 4, 6)]
-        counts = ", ".join(f"{keep.sum():,} ({n_labels[keep].sum():,})" for _, keep in left)
+        left = [n_labels[has[kind] & (n_labels >= k)] for k in (1, 2, 3, 4, 6)]
+        counts = ", ".join(f"{len(keep):,} ({keep.sum():,})" for keep in left)
         log.note(
             f"biomarkers='{kind}' with min_labels 1, 2, 3, 4, 6 keeps patients (labels): {counts}"
         )

@@ -46,7 +46,8 @@ def load(
     paper, constant features (sex, race, ...) can be acquired at every visit.
     """
     _check(task, clinical, visits, read_project or {})
-    needed = [f"{family}{v}" for v in visits for family in _families(task)]
+    families = ["allclinical", "kxr_qjsw_duryea", *(["kxr_sq_bu"] if task == "klg" else [])]
+    needed = [f"{family}{v}" for v in visits for family in families]
     files = locate(CARDS[task], path, find_files)
     absent = [name for name in ("enrollees", *needed) if name not in files]
     if absent:
@@ -59,10 +60,11 @@ def load(
     log.drop(rows["subject"].nunique() - len(labelled), "knees", "without any label")
     rows = rows[rows["subject"].isin(labelled)]
     people = rows.drop_duplicates("subject").set_index("subject")[["group"]]
+    offered = (_measurement(feature, static_at) for feature in clinical)
     return to_cohort(
         rows,
         people,
-        make_catalog(_measurements(clinical, static_at), len(visits)),
+        make_catalog([*offered, *JOINT_SPACE], len(visits)),
         log,
         name=f"oai-{task}",
         classes=CLASSES[task],
@@ -83,28 +85,18 @@ def _check(
         raise ConfigError(
             f"read_project has a visit '{unknown[0]}'; the visits are {', '.join(VISITS)}."
         )
-    for feature in clinical:
-        for source in feature.sources:
-            leak = [w for w in LEAKS[task] if w in f"{source.first} {source.later}".lower()]
-            if leak:
-                raise ConfigError(
-                    f"'{source.first}' reveals the label of oai-{task} (columns with "
-                    f"'{leak[0].upper()}' come from the same form or film); leave it out."
-                )
+    for source in (source for feature in clinical for source in feature.sources):
+        leak = [w for w in LEAKS[task] if w in f"{source.first} {source.later}".lower()]
+        if leak:
+            raise ConfigError(
+                f"'{source.first}' reveals the label of oai-{task} (columns with "
+                f"'{leak[0].upper()}' come from the same form or film); leave it out."
+            )
 
 
-def _families(task: str) -> tuple[str, ...]:
-    common = ("allclinical", "kxr_qjsw_duryea")
-    return (*common, "kxr_sq_bu") if task == "klg" else common
-
-
-def _measurements(clinical: Sequence[Clinical], static_at: str) -> list[Measurement]:
-    def placed(feature: Clinical) -> Measurement:
-        static = all(s.later is None and not s.yearly for s in feature.sources)
-        at = (0,) if static and static_at == "first" else None
-        return replace(feature.measurement, at=at)
-
-    return [*(placed(feature) for feature in clinical), *JOINT_SPACE]
+def _measurement(feature: Clinical, static_at: str) -> Measurement:
+    static = all(s.later is None and not s.yearly for s in feature.sources)
+    return replace(feature.measurement, at=(0,) if static and static_at == "first" else None)
 
 
 WOMAC_CARD = Card(

@@ -30,7 +30,14 @@ MEASUREMENTS = (
 
 
 def countdown_labels(digits: NDArray[np.int64], counters: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Running sum of the digits at times when the counter is zero, `(n, L)`."""
+    """Running sum of the digits at times when the counter is zero, `(n, L)`.
+
+    Example:
+        >>> counter = np.array([[2, 1, 0, 1, 0, 2, 1, 0, 1, 0]])
+        >>> digit = np.array([[1, 0, 1, 0, 2, 2, 0, 1, 1, 0]])
+        >>> "".join(map(str, countdown_labels(digit, counter)[0]))
+        '0011333444'
+    """
     return np.cumsum(np.where(counters == 0, digits, 0), axis=1)
 
 

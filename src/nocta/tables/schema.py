@@ -22,19 +22,12 @@ class _Table(BaseModel):
 
 
 class FeatureSpec(_Table):
-    """`[features.NAME]`: one thing that can be acquired.
+    """`[features.NAME]`: one thing that can be acquired."""
 
-    Args:
-        cost: Cost of one acquisition, or a list with one cost per visit slot.
-        columns: Columns it reveals; by default the column with the name of the feature.
-        group: Features of one group share a fee per visit.
-        at: Slots at which it can be acquired: `"first"`, or slot numbers from 0.
-    """
-
-    cost: float | list[float]
-    columns: list[str] | None = None
-    group: str | None = None
-    at: Literal["first"] | list[int] | None = None
+    cost: float | list[float]  # of one acquisition, or one per visit slot
+    columns: list[str] | None = None  # that it reveals; by default the one of the same name
+    group: str | None = None  # features of one group share a fee per visit
+    at: Literal["first"] | list[int] | None = None  # slots at which it can be acquired, from 0
 
 
 class GroupSpec(_Table):
@@ -52,28 +45,6 @@ class VisitFee(_Table):
 class Schema(_Table):
     """The meaning of a long table, one row per subject and visit.
 
-    Args:
-        subject: Column with the subject.
-        visit: Column with the slot number; or give `time` and `grid`.
-        first_visit: Number of the first slot in the `visit` column.
-        n_visits: Number of slots; by default as many as the table has.
-        time: Column with real times, placed on `grid`; dates count from the subject's first row.
-        grid: Time of every slot, increasing.
-        snap: The slot of a time: the `"nearest"`, or the last one `"before"` it.
-        end: Records at or after this time are left out.
-        time_unit: Unit of the times, for axis labels; for dates `days`, `weeks`, `months`, `years`.
-        label: Column with the class; empty cells are unlabeled.
-        classes: The classes in their order; by default those of the table, sorted.
-        context: Columns that are free and known from the start.
-        categories: Values of text columns; each text becomes its position in the list.
-        split: Column with each subject's split (train, val, test).
-        group: Column whose subjects stay in the same split (two knees of one patient).
-        name: Name of the data set in results.
-        currency: Unit of the costs.
-        features: What can be acquired.
-        groups: Fees shared by features.
-        visit_fee: Fee per visit.
-
     Example:
         >>> schema = Schema.model_validate(
         ...     {"subject": "id", "visit": "visit", "features": {"alt": {"cost": 3.0}}}
@@ -82,22 +53,22 @@ class Schema(_Table):
         6.0
     """
 
-    subject: str
-    visit: str | None = None
-    first_visit: int = 0
-    n_visits: int | None = Field(default=None, ge=1)
-    time: str | None = None
-    grid: list[float] | None = None
-    snap: Literal["nearest", "before"] = "nearest"
-    end: float | None = None
-    time_unit: str | None = None
-    label: str | None = None
-    classes: list[str | int] | None = None
-    context: list[str] = []
-    categories: dict[str, list[str]] = {}
-    split: str | None = None
-    group: str | None = None
-    name: str | None = None
+    subject: str  # column with the subject
+    visit: str | None = None  # column with the slot number; or give `time` and `grid`
+    first_visit: int = 0  # number of the first slot in the `visit` column
+    n_visits: int | None = Field(default=None, ge=1)  # by default as many as the table has
+    time: str | None = None  # column with real times; dates count from the subject's first row
+    grid: list[float] | None = None  # time of every slot, increasing
+    snap: Literal["nearest", "before"] = "nearest"  # slot of a time: nearest, or last before it
+    end: float | None = None  # records at or after this time are left out
+    time_unit: str | None = None  # for axis labels; for dates days, weeks, months or years
+    label: str | None = None  # column with the class; empty cells are unlabeled
+    classes: list[str | int] | None = None  # in their order; by default as in the table, sorted
+    context: list[str] = []  # columns that are free and known from the start
+    categories: dict[str, list[str]] = {}  # each text of a column becomes its position here
+    split: str | None = None  # column with each subject's split (train, val, test)
+    group: str | None = None  # column whose subjects stay in the same split (two knees)
+    name: str | None = None  # of the data set in results
     currency: str = ""
     features: dict[str, FeatureSpec] = {}
     groups: dict[str, GroupSpec] = {}
