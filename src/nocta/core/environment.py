@@ -14,6 +14,7 @@ from nocta.core.history import History
 from nocta.core.policy import Decision, Observation
 
 Availability = Literal["on-arrival", "known"]
+Mask = NDArray[np.bool_]
 Results = Literal["after-visit", "at-once"]
 _TOLERANCE = 1e-9
 
@@ -78,7 +79,7 @@ class Environment:
         return self.catalog.cost_per_visit(paid)
 
     @property
-    def _pending(self) -> NDArray[np.bool_]:
+    def _pending(self) -> Mask:
         """Ordered at a visit that is not over, `(n, L, M)`."""
         under_way = self.active & self.visiting & (not self._at_once)
         now = np.arange(self.catalog.n_times) == self.time[:, None]
@@ -137,9 +138,7 @@ class Environment:
         self._check_open(observation, plan, go)
         self._check_budget(observation, plan, go)
 
-    def _check_open(
-        self, observation: Observation, plan: NDArray[np.bool_], go: NDArray[np.bool_]
-    ) -> None:
+    def _check_open(self, observation: Observation, plan: Mask, go: Mask) -> None:
         closed = ~self.catalog.open_slots | observation.requested[go]
         if observation.available is not None:
             closed = closed | ~observation.available[go]
@@ -151,9 +150,7 @@ class Environment:
                 f"there or was requested before."
             )
 
-    def _check_budget(
-        self, observation: Observation, plan: NDArray[np.bool_], go: NDArray[np.bool_]
-    ) -> None:
+    def _check_budget(self, observation: Observation, plan: Mask, go: Mask) -> None:
         # Fees already paid at a visit are not paid again, so the price is a difference.
         due = (observation.requested if self._charge_missing else observation.committed)[go]
         price = self.catalog.cost_of(due | plan) - self.catalog.cost_of(due)
@@ -165,7 +162,7 @@ class Environment:
             )
 
 
-def offered_slots(cohort: Cohort, availability: Availability) -> NDArray[np.bool_]:
+def offered_slots(cohort: Cohort, availability: Availability) -> Mask:
     """What can be requested, `(n, L, M)`; without missing slots if availability is `"known"`."""
     offered = np.broadcast_to(cohort.catalog.open_slots, cohort.recorded.shape)
     return offered & cohort.recorded if availability == "known" else offered

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from nocta.core.cohort import Cohort
 from nocta.core.errors import ConfigError
 
+Costs = NDArray[np.float64]
 #: Operating points are spread over this share of the cost of acquiring everything.
 COST_SHARE = (0.05, 0.90)
 #: How many times the knob range may be extended on either side.
@@ -21,7 +22,7 @@ def cost_of_everything(cohort: Cohort) -> float:
     return float(cohort.catalog.cost_of(cohort.recorded).mean())
 
 
-def cost_targets(cohort: Cohort, n_points: int) -> NDArray[np.float64]:
+def cost_targets(cohort: Cohort, n_points: int) -> Costs:
     """Evenly spread mean costs, from 5 % to 90 % of acquiring everything, `(n_points,)`."""
     if n_points < 1:
         raise ConfigError(f"n_points is {n_points}; ask for at least one operating point.")
@@ -29,9 +30,7 @@ def cost_targets(cohort: Cohort, n_points: int) -> NDArray[np.float64]:
     return np.linspace(low, high, n_points) * cost_of_everything(cohort)
 
 
-def nearest_to_targets(
-    costs: NDArray[np.float64], targets: NDArray[np.float64]
-) -> NDArray[np.int64]:
+def nearest_to_targets(costs: Costs, targets: Costs) -> NDArray[np.int64]:
     """Positions of the costs closest to the targets, each position once, cheapest first.
 
     Example:
@@ -46,7 +45,7 @@ def nearest_to_targets(
 def spread_knob(
     cost_at: Callable[[float], float],
     knob_range: tuple[float, float],
-    targets: NDArray[np.float64],
+    targets: Costs,
     *,
     n_evaluations: int = 24,
     tolerance: float = 0.02,
@@ -95,11 +94,7 @@ def spread_knob(
 
 
 def _beyond(
-    logs: list[float],
-    costs: list[float],
-    targets: NDArray[np.float64],
-    close_enough: float,
-    step: float,
+    logs: list[float], costs: list[float], targets: Costs, close_enough: float, step: float
 ) -> float | None:
     """One step beyond the knobs seen, toward the target farthest outside the costs seen."""
     above, below = float(np.max(targets)) - max(costs), min(costs) - float(np.min(targets))
@@ -110,10 +105,7 @@ def _beyond(
 
 
 def _next_knob(
-    logs: NDArray[np.float64],
-    costs: NDArray[np.float64],
-    targets: NDArray[np.float64],
-    close_enough: float,
+    logs: NDArray[np.float64], costs: Costs, targets: Costs, close_enough: float
 ) -> float | None:
     """The next knob to try: inside the narrowest bracket of the target with the largest miss."""
     order = np.argsort(logs)

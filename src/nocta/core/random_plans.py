@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+Slots = NDArray[np.bool_]
 
-def random_requests(
-    n: int, open_slots: NDArray[np.bool_], rng: np.random.Generator
-) -> NDArray[np.bool_]:
+
+def random_requests(n: int, open_slots: Slots, rng: np.random.Generator) -> Slots:
     """Random sets of slots of every density, `(n, L, M)`, for training under random masks.
 
     Three kinds in about equal shares: slots at one rate per subject; random features at random
@@ -30,9 +30,7 @@ def random_requests(
     return np.asarray(out & open_slots)
 
 
-def uniform_plans(
-    n_plans: int, open_slots: NDArray[np.bool_], rng: np.random.Generator
-) -> NDArray[np.bool_]:
+def uniform_plans(n_plans: int, open_slots: Slots, rng: np.random.Generator) -> Slots:
     """Distinct plans over the open slots, `(p, L, M)`; the empty plan is always the first.
 
     The size of each plan is uniform, then its slots are a uniform subset of that size. If there
@@ -47,11 +45,8 @@ def uniform_plans(
 
 
 def guided_plans(
-    n_plans: int,
-    open_slots: NDArray[np.bool_],
-    importance: NDArray[np.float64],
-    rng: np.random.Generator,
-) -> NDArray[np.bool_]:
+    n_plans: int, open_slots: Slots, importance: NDArray[np.float64], rng: np.random.Generator
+) -> Slots:
     """Plans that favor slots of high `importance`, `(L, M)` on any non-negative scale.
 
     The empty plan is always the first. If there are at most `n_plans` subsets, all of them are
@@ -68,8 +63,8 @@ def guided_plans(
 
 
 def _smallest_first(
-    keys: NDArray[np.float64], sizes: NDArray[np.int64], open_slots: NDArray[np.bool_]
-) -> NDArray[np.bool_]:
+    keys: NDArray[np.float64], sizes: NDArray[np.int64], open_slots: Slots
+) -> Slots:
     """The empty plan, then the distinct plans of the `sizes` slots with the smallest keys."""
     ranks = keys.argsort(axis=1).argsort(axis=1)
     flat = np.concatenate([np.zeros((1, keys.shape[1]), bool), ranks < sizes[:, None]])
@@ -77,7 +72,7 @@ def _smallest_first(
     return _spread(flat[np.sort(first)], open_slots)
 
 
-def _spread(flat: NDArray[np.bool_], open_slots: NDArray[np.bool_]) -> NDArray[np.bool_]:
+def _spread(flat: Slots, open_slots: Slots) -> Slots:
     plans = np.zeros((len(flat), open_slots.size), dtype=bool)
     plans[:, np.flatnonzero(open_slots)] = flat
     return plans.reshape(-1, *open_slots.shape)

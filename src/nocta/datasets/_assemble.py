@@ -17,7 +17,6 @@ if TYPE_CHECKING:
 
 def to_cohort(
     rows: pd.DataFrame,
-    people: pd.DataFrame,
     catalog: Catalog,
     log: LoadLog,
     *,
@@ -29,11 +28,11 @@ def to_cohort(
     """Place rows on the visit slots; `DataError` if no subject is left.
 
     Args:
-        rows: `subject`, `slot`, `label` (-1 for none) and the catalog's columns, one row per
-            visit that took place; each (subject, slot) at most once.
-        people: One row per subject, in the order of the cohort, indexed by identifier; has the
-            context columns, and `group` and `split` if the data set has them.
+        rows: `subject`, `slot`, `label` (-1 for none), the catalog's columns and context, and
+            `group` and `split` if the data set has them. One row per visit that took place, each
+            (subject, slot) at most once.
     """
+    people = rows.drop_duplicates("subject").set_index("subject")
     if not len(people):
         dropped = "; ".join(map(str, log.drops)) or "nothing; the files have no subjects"
         raise DataError(

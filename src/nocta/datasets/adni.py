@@ -56,10 +56,8 @@ def load(
     table = _read(file, [m.name for m in offered], log)
     rows = _one_per_slot(table, log)
     rows = _keep(rows, [m.name for m in offered], min_labels, biomarkers, log)
-    people = rows[["subject"]].drop_duplicates().set_index("subject")
     return to_cohort(
         rows,
-        people,
         make_catalog(offered, N_TIMES),
         log,
         name="adni",

@@ -59,11 +59,9 @@ def load(
     labelled = rows.loc[rows["label"] >= 0, "subject"].unique()
     log.drop(rows["subject"].nunique() - len(labelled), "knees", "without any label")
     rows = rows[rows["subject"].isin(labelled)]
-    people = rows.drop_duplicates("subject").set_index("subject")[["group"]]
     offered = (_measurement(feature, static_at) for feature in clinical)
     return to_cohort(
         rows,
-        people,
         make_catalog([*offered, *JOINT_SPACE], len(visits)),
         log,
         name=f"oai-{task}",

@@ -70,12 +70,11 @@ def load(log: LoadLog, *, task: Literal["event", "stage"], draw_fee: float = DRA
         label = np.where(rows["stage"].isna(), -1, rows["stage"] == 4).astype(np.int64)
     if n_unlabeled := int((label < 0).sum()):
         log.note(f"{n_unlabeled} visits have no label: follow-up ends within two years of them")
-    rows = rows.rename(columns={"id": "subject"}).assign(label=label)
-    people = rows.drop_duplicates("subject").set_index("subject")
-    people["female"] = (people["sex"] == "f").astype(float)
+    rows = rows.rename(columns={"id": "subject"}).assign(
+        label=label, female=(rows["sex"] == "f").astype(float)
+    )
     return to_cohort(
         rows,
-        people,
         make_catalog(MEASUREMENTS, N_TIMES, CONTEXT, {"blood": draw_fee}, "$"),
         log,
         name=f"pbc-{task}",

@@ -98,10 +98,8 @@ def load(
     chosen = [m for m in MEASUREMENTS if task == "death" or m.name != "FiO2"]
     rows = rows.rename(columns={"visit": "slot", "set": "split"})
     rows["label"] = rows[LABEL_COLUMN[task]]
-    people = rows.drop_duplicates("subject").set_index("subject")
     return to_cohort(
         rows,
-        people,
         make_catalog(chosen, N_TIMES, CONTEXT, fees),
         log,
         name="physionet2012" if task == "death" else "physionet2012-vent",

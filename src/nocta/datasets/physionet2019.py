@@ -97,15 +97,13 @@ def load(
     hourly = read_stacked(
         paths, HEADER, log, lambda body, at: _to_slots(body, at, slot_hours, n_slots, log)
     )
-    rows = hourly.assign(subject=subjects[hourly["position"]]).drop(columns="position")
-    people = rows.drop_duplicates("subject").set_index("subject")
-    folders = dict(zip(subjects, (p.parent.name for p in paths), strict=True))
-    people["split"] = people.index.map(folders)
-    n_empty = len(paths) - len(people)
+    folders = np.array([p.parent.name for p in paths])
+    at = hourly.pop("position")
+    rows = hourly.assign(subject=subjects[at], split=folders[at])
+    n_empty = len(paths) - at.nunique()
     log.drop(n_empty, "stays", f"no hour among the first {slot_hours * n_slots}")
     return to_cohort(
         rows,
-        people,
         make_catalog(MEASUREMENTS, n_slots, CONTEXT, fees),
         log,
         name="physionet2019",

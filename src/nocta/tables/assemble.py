@@ -38,10 +38,7 @@ def values_by_slot(catalog: Catalog, rows: Rows, columns: Columns) -> NDArray[np
 
 def flags_by_slot(rows: Rows, flags: NDArray[np.bool_]) -> NDArray[np.bool_]:
     """Whether any row of the slot is flagged, `(n, L)`."""
-    out = np.zeros((len(rows.subjects), rows.n_slots), dtype=bool)
-    chosen = rows.order[flags[rows.order]]
-    out[rows.subject[chosen], rows.slot[chosen]] = True
-    return out
+    return labels_by_slot(rows, np.where(flags, 0, -1)) >= 0
 
 
 def labels_by_slot(rows: Rows, labels: NDArray[np.int64]) -> NDArray[np.int64]:

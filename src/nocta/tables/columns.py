@@ -120,16 +120,12 @@ def to_ids(texts: Sequence[str]) -> NDArray[Any]:
         >>> to_ids(["3", "12"]), to_ids(["03", "12"])
         (array([ 3, 12]), array(['03', '12'], dtype='<U2'))
     """
-    if all(_is_canonical_integer(t) for t in texts):
-        return np.array([int(t) for t in texts], dtype=np.int64)
-    return np.array(texts, dtype=str)
-
-
-def _is_canonical_integer(text: str) -> bool:
     try:
-        return str(int(text)) == text and abs(int(text)) < 2**63
-    except ValueError:
-        return False
+        numbers = np.array([int(t) for t in texts], dtype=np.int64)
+    except (ValueError, OverflowError):
+        return np.array(texts, dtype=str)
+    unchanged = [str(n) for n in numbers] == list(texts)
+    return numbers if unchanged else np.array(texts, dtype=str)
 
 
 def class_name(text: str) -> str:

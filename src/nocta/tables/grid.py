@@ -10,6 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 Snap = Literal["nearest", "before"]
+#: The time of every row, NaN if unknown, and the number of its subject, -1 if unknown.
+Times = NDArray[np.float64]
+Codes = NDArray[np.int64]
 #: Up to this many different times, if each is common, count as a schedule.
 _MOST_PLANNED = 30
 
@@ -26,10 +29,7 @@ def grid_end(grid: Sequence[float], snap: Snap = "nearest") -> float:
 
 
 def place_on_grid(
-    times: NDArray[np.float64],
-    grid: Sequence[float],
-    snap: Snap = "nearest",
-    end: float | None = None,
+    times: Times, grid: Sequence[float], snap: Snap = "nearest", end: float | None = None
 ) -> NDArray[np.int64]:
     """The slot of every time; -1 before the first slot, `len(grid)` from `end` on.
 
@@ -53,7 +53,7 @@ def place_on_grid(
     return np.where(times >= last, len(starts), slots).astype(np.int64)
 
 
-def count_shared(codes: NDArray[np.int64], slots: NDArray[np.int64]) -> int:
+def count_shared(codes: Codes, slots: NDArray[np.int64]) -> int:
     """Number of rows that share a slot with a later one; sorted by subject, then time."""
     return int(((np.diff(codes) == 0) & (np.diff(slots) == 0)).sum())
 
@@ -81,11 +81,8 @@ class DraftedGrid:
         return f"out of {self.n_rows:,} rows, {' and '.join(found)}"
 
 
-def draft_grid(times: NDArray[np.float64], codes: NDArray[np.int64]) -> DraftedGrid:
-    """Guess the visit slots of a table: its distinct times if they are few, else the usual times.
-
-    `times` is NaN and `codes` (the subject of each row) -1 if unknown.
-    """
+def draft_grid(times: Times, codes: Codes) -> DraftedGrid:
+    """Guess the visit slots of a table: its distinct times if they are few, else usual times."""
     order = _by_subject_and_time(times, codes)
     distinct, counts = np.unique(times[order], return_counts=True)
     planned = bool(distinct.size <= _MOST_PLANNED and counts.mean() >= 2)
@@ -103,13 +100,13 @@ def draft_grid(times: NDArray[np.float64], codes: NDArray[np.int64]) -> DraftedG
     )
 
 
-def _by_subject_and_time(times: NDArray[np.float64], codes: NDArray[np.int64]) -> NDArray[np.int64]:
+def _by_subject_and_time(times: Times, codes: Codes) -> NDArray[np.int64]:
     """The rows with a subject and a time, in this order."""
     known = np.flatnonzero(~np.isnan(times) & (codes >= 0))
     return known[np.lexsort((times[known], codes[known]))]
 
 
-def usual_times(times: NDArray[np.float64], codes: NDArray[np.int64]) -> list[float]:
+def usual_times(times: Times, codes: Codes) -> list[float]:
     """A grid for irregular times: the median time of the first, second, ... record, rounded.
 
     Slot `k` exists if a quarter of the subjects have more than `k` records. The grid starts no

@@ -69,7 +69,13 @@ class _Placing:
         self._check_duplicates()
         inside = self.known & (slots >= 0) & (slots < n_slots) & (self.codes >= 0)
         if not is_visit:
-            self._check_after_end(inside, self.known & (slots == n_slots))
+            late = self.codes[self.known & (slots == n_slots) & (self.codes >= 0)]
+            gone = sorted({*late.tolist()} - {*self.codes[inside].tolist()})
+            self._problem(
+                "subjects with no visit on the grid (all lie after its end)",
+                [self.names[c] for c in gone],
+                "Extend grid or end, or remove them.",
+            )
         slots = np.where(inside, slots, -1)
         order = np.flatnonzero(inside)
         order = order[np.lexsort((self.times[order], self.codes[order]))]
@@ -174,16 +180,6 @@ class _Placing:
         ]
         self._problem(
             "the same subject and visit twice", pairs, "Keep one row per subject and visit."
-        )
-
-    def _check_after_end(self, inside: NDArray[np.bool_], late: NDArray[np.bool_]) -> None:
-        """Find the subjects that lost every row because the grid ends before them."""
-        seen = set(self.codes[inside].tolist())
-        gone = sorted({int(c) for c in self.codes[late & (self.codes >= 0)]} - seen)
-        self._problem(
-            "subjects with no visit on the grid (all lie after its end)",
-            [self.names[c] for c in gone],
-            "Extend grid or end, or remove them.",
         )
 
 

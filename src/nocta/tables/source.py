@@ -70,37 +70,43 @@ def open_source(table: Any, issues: Issues, text: Collection[str] = ()) -> Sourc
     If it cannot be opened, the reason is added to the issues. The columns in `text` are read as
     text, so that `007` stays `007`.
     """
-    if isinstance(table, str | Path):
-        return _open_file(Path(table), issues, text)
+    try:
+        if isinstance(table, str | Path):
+            return _open_file(Path(table), issues, text)
+        return _open_frame(table, issues)
+    except _Unreadable as problem:
+        issues.add(*problem.args)
+        return None
+
+
+class _Unreadable(Exception):
+    """A table that cannot be opened."""
+
+
+def _open_frame(table: Any, issues: Issues) -> Source:
+    name = "the table"
     if hasattr(table, "iloc"):  # pandas: names may repeat, and may not be text
-        first = _report_duplicates([str(c) for c in table.columns], "the table", issues)
+        first = _report_duplicates([str(c) for c in table.columns], name, issues)
         table = table.iloc[:, first].rename(columns=str)
     elif hasattr(table, "column_names"):  # pyarrow
-        table = table.select(_report_duplicates(table.column_names, "the table", issues))
+        table = table.select(_report_duplicates(table.column_names, name, issues))
     try:
         frame = nw.from_native(table)
     except TypeError:
-        issues.add(
-            "the table",
-            f"it is a {type(table).__name__}.",
-            "Pass a pandas, polars or pyarrow table, or the path of a CSV or Parquet file.",
-        )
-        return None
-    return Source("the table", frame.collect() if isinstance(frame, nw.LazyFrame) else frame)
+        remedy = "Pass a pandas, polars or pyarrow table, or the path of a CSV or Parquet file."
+        raise _Unreadable(name, f"it is a {type(table).__name__}.", remedy) from None
+    return Source(name, frame.collect() if isinstance(frame, nw.LazyFrame) else frame)
 
 
-def _open_file(path: Path, issues: Issues, text: Collection[str]) -> Source | None:
+def _open_file(path: Path, issues: Issues, text: Collection[str]) -> Source:
     if path.is_dir():
-        issues.add(str(path), "it is a folder.", "Name one file in it.")
-        return None
+        raise _Unreadable(str(path), "it is a folder.", "Name one file in it.")
     if not path.is_file():
-        issues.add(str(path), "there is no such file.", "Check the path.")
-        return None
+        raise _Unreadable(str(path), "there is no such file.", "Check the path.")
     try:
         data = path.read_bytes()
     except OSError as error:
-        issues.add(str(path), f"it cannot be read ({error.strerror}).")
-        return None
+        raise _Unreadable(str(path), f"it cannot be read ({error.strerror}).") from None
     suffixes = [s.lower() for s in path.suffixes]
     if suffixes[-1:] in ([".parquet"], [".pq"]):
         return _open_parquet(path.name, data, issues)
@@ -108,14 +114,13 @@ def _open_file(path: Path, issues: Issues, text: Collection[str]) -> Source | No
         try:
             data = gzip.decompress(data)
         except (OSError, EOFError):
-            issues.add(path.name, "it is not a complete gzip file.", "Compress it again.")
-            return None
-    if not _is_text(path.name, data, issues):
-        return None
+            found = "it is not a complete gzip file."
+            raise _Unreadable(path.name, found, "Compress it again.") from None
+    _check_text(path.name, data)
     return _open_csv(path.name, data, "\t" if ".tsv" in suffixes else ",", issues, text)
 
 
-def _open_parquet(name: str, data: bytes, issues: Issues) -> Source | None:
+def _open_parquet(name: str, data: bytes, issues: Issues) -> Source:
     import pyarrow as pa
     from pyarrow import parquet
 
@@ -123,59 +128,48 @@ def _open_parquet(name: str, data: bytes, issues: Issues) -> Source | None:
         table = parquet.read_table(BytesIO(data))
     except (pa.ArrowException, OSError) as error:
         found = "is cut short or damaged" if data[:4] == b"PAR1" else "is not Parquet"
-        issues.add(
-            name,
-            f"it is named Parquet but {found} ({str(error).splitlines()[0]}).",
-            "Write it again, or correct its file extension.",
-        )
-        return None
+        what = f"it is named Parquet but {found} ({str(error).splitlines()[0]})."
+        raise _Unreadable(name, what, "Write it again, or correct its file extension.") from None
     first = _report_duplicates(table.column_names, name, issues)
     return Source(name, nw.from_native(table.select(first), eager_only=True))
 
 
-def _is_text(name: str, data: bytes, issues: Issues) -> bool:
-    """Whether bytes look like a delimited text file; if not, add a problem."""
+def _check_text(name: str, data: bytes) -> None:
+    """Raise if the bytes do not look like a delimited text file."""
     head = data[:64].lstrip().lower()
     for signature, kind, remedy in _SIGNATURES:
         if head.startswith(signature.lower()):
-            issues.add(name, f"it is named CSV but is {kind}.", f"{remedy}.")
-            return False
+            raise _Unreadable(name, f"it is named CSV but is {kind}.", f"{remedy}.")
     if b"\x00" in data:
-        issues.add(name, "it is named CSV but is binary.", "Export it as CSV (UTF-8) or Parquet.")
-        return False
+        found = "it is named CSV but is binary."
+        raise _Unreadable(name, found, "Export it as CSV (UTF-8) or Parquet.")
     try:
         data.decode("utf-8")
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
-        issues.add(
-            f"{name}, line {line}",
-            f"byte {data[error.start]:#04x} is not UTF-8 text.",
-            "Save the file with UTF-8 encoding.",
-        )
-        return False
-    return True
+        found = f"byte {data[error.start]:#04x} is not UTF-8 text."
+        raise _Unreadable(
+            f"{name}, line {line}", found, "Save the file with UTF-8 encoding."
+        ) from None
 
 
 def _open_csv(
     name: str, data: bytes, delimiter: str, issues: Issues, text: Collection[str]
-) -> Source | None:
+) -> Source:
     header = _header(data, delimiter)
     if not any(header):
-        issues.add(name, "it is empty.", "Give it a line of column names, then one line per visit.")
-        return None
+        remedy = "Give it a line of column names, then one line per visit."
+        raise _Unreadable(name, "it is empty.", remedy)
     other = {d: len(_header(data, d)) for d in (",", ";", "\t", "|") if d != delimiter}
     likely = max(other, key=other.__getitem__)
     if len(header) == 1 and other[likely] > 1:
-        shown = {"\t": "tab", " ": "space"}
-        issues.add(
+        found, expected = ("tab" if d == "\t" else d for d in (likely, delimiter))
+        raise _Unreadable(
             f"{name}, line 1",
-            f"the columns are separated by '{shown.get(likely, likely)}', "
-            f"not by '{shown.get(delimiter, delimiter)}'.",
+            f"the columns are separated by '{found}', not by '{expected}'.",
             "Save it with commas (or with tabs, as .tsv), or read it in Python and pass the frame.",
         )
-        return None
-    first = _report_duplicates(header, f"{name}, line 1", issues)
-    return _parse_csv(name, data, delimiter, header, first, issues, text)
+    return _parse_csv(name, data, delimiter, header, issues, text)
 
 
 def _header(data: bytes, delimiter: str) -> list[str]:
@@ -188,10 +182,9 @@ def _parse_csv(
     data: bytes,
     delimiter: str,
     header: list[str],
-    first: list[int],
     issues: Issues,
     text: Collection[str],
-) -> Source | None:
+) -> Source:
     import pyarrow as pa
     from pyarrow import csv as arrow_csv
 
@@ -201,6 +194,7 @@ def _parse_csv(
         uneven.append((row.number, row.actual_columns))
         return "skip"
 
+    first = _report_duplicates(header, f"{name}, line 1", issues)
     unique = [c if i in first else f"{c}\x00{i}" for i, c in enumerate(header)]
     body = b"".join(_LINE_END.split(data.removeprefix(_BOM), maxsplit=1)[1:])
     if not body.strip():
@@ -223,8 +217,8 @@ def _parse_csv(
             ),
         )
     except pa.ArrowException as error:
-        issues.add(name, f"it cannot be read as CSV ({error}).", "Check quotes and line ends.")
-        return None
+        what = f"it cannot be read as CSV ({error})."
+        raise _Unreadable(name, what, "Check quotes and line ends.") from None
     if uneven:
         places = [f"line {number + 1} has {found}" for number, found in uneven]
         issues.add(

@@ -73,13 +73,10 @@ def read_cohort(table: Any, schema: SchemaLike) -> Cohort:
 def read_table(
     table: Any, schema: SchemaLike, *, part: bool = False, optional: Collection[str] = ()
 ) -> Reading:
-    """Like `read_cohort`, but returns the notes.
+    """Like `read_cohort`, but returns the notes, and reads a folder of Parquet parts too.
 
-    Args:
-        table: As for `read_cohort`; or a folder of Parquet parts (`nocta.tables.parts.stored`).
-        schema: As for `read_cohort`.
-        part: Whether it is one part of a larger table, which may lack some visits and classes.
-        optional: Roles whose columns may be absent, such as `DIVIDING` to use a fitted model.
+    A `part` of a larger table may lack some visits and classes. Columns of `optional` roles may be
+    absent, such as `DIVIDING` to use a fitted model.
     """
     if isinstance(table, str | Path) and Path(table).is_dir():
         from nocta.tables.parts.stored import gather_parts
@@ -111,7 +108,12 @@ def _cohort(source: Source, schema: Schema, issues: Issues, part: bool) -> Cohor
         return None
     if schema.subject in source.columns:
         source = read_subjects(source, schema, issues)
-    columns = read_columns(source, schema, issues)
+    names = dict.fromkeys(
+        column
+        for role, column in schema.columns_by_role()
+        if (role == "context" or role.startswith("features.")) and column in source.columns
+    )
+    columns = {name: read_numbers(source, name, schema, issues).values for name in names}
     rows = None
     if source.subjects and schema.clock in source.columns:
         rows = read_rows(source, schema, issues)
@@ -157,16 +159,6 @@ def _resolved(schema: Schema, catalog: Catalog, classes: list[str]) -> dict[str,
     if not schema.grid:
         data["n_visits"] = catalog.n_times
     return data
-
-
-def read_columns(source: Source, schema: Schema, issues: Issues) -> dict[str, NDArray[np.float64]]:
-    """The context and feature columns that the table has, as numbers."""
-    names = {
-        column: None
-        for role, column in schema.columns_by_role()
-        if (role == "context" or role.startswith("features.")) and column in source.columns
-    }
-    return {name: read_numbers(source, name, schema, issues).values for name in names}
 
 
 def read_catalog(schema: Schema, rows: Rows | None, issues: Issues) -> Catalog | None:

@@ -10,7 +10,7 @@ import numpy as np
 
 from nocta.core.catalog import Catalog
 from nocta.core.cohort import Cohort
-from nocta.core.errors import DataError, Kind, did_you_mean, problems_error
+from nocta.core.errors import DataError, Kind, Problem, did_you_mean, problems_error
 from nocta.tables.columns import Numbers, class_name, is_number, to_numbers, to_text
 from nocta.tables.problems import Issues, enumerate_some
 from nocta.tables.schema import Schema
@@ -129,24 +129,23 @@ def order_classes(names: Collection[str]) -> list[str]:
 def _report_mixed_labels(
     source: Source, texts: list[str | None], where: str, issues: Issues
 ) -> None:
-    rows = [i for i, t in enumerate(texts) if t is not None]
-    numeric = [i for i in rows if is_number(texts[i] or "")]
-    text = [i for i in rows if not is_number(texts[i] or "")]
-    if numeric and text:
-        few, kind, other = (
-            (text, "text", "numbers") if len(text) <= len(numeric) else (numeric, "numbers", "text")
-        )
+    cells = [(i, t) for i, t in enumerate(texts) if t is not None]
+    numbers = [cell for cell in cells if is_number(cell[1])]
+    words = [cell for cell in cells if not is_number(cell[1])]
+    if numbers and words:
+        few, kind, other = (words, "text", "numbers")
+        if len(words) > len(numbers):
+            few, kind, other = (numbers, "numbers", "text")
         issues.add_each(
             where,
             f"the label changes type: mostly {other}, but {kind} here",
-            [f"'{texts[i]}' ({source.place_of(i)})" for i in few],
+            [f"'{text}' ({source.place_of(i)})" for i, text in few],
             "Use either numbers or text throughout.",
         )
-    broken = [i for i in numeric if "." in (texts[i] or "") or "e" in (texts[i] or "").lower()]
     issues.add_each(
         where,
         "labels that are not whole numbers",
-        [f"{texts[i]} ({source.place_of(i)})" for i in broken],
+        [f"{t} ({source.place_of(i)})" for i, t in numbers if re.search("[.eE]", t)],
         "Labels are classes; cut a continuous outcome into ranges.",
     )
 
@@ -154,47 +153,38 @@ def _report_mixed_labels(
 def _report_unknown_classes(
     source: Source, texts: list[str | None], classes: list[str], where: str, issues: Issues
 ) -> None:
-    unknown = {t: i for i, t in reversed(list(enumerate(texts))) if t is not None}
-    for text, row in sorted(unknown.items(), key=lambda item: item[1]):
-        if text not in classes:
-            hint = did_you_mean(text, classes) or f" Classes are: {', '.join(classes)}."
-            issues.add(
-                where,
-                f"'{text}' ({source.place_of(row)}) is not in classes.{hint}",
-                "Add it there.",
-            )
+    first = {t: i for i, t in reversed(list(enumerate(texts))) if t is not None}
+    for text in sorted(first.keys() - set(classes), key=first.__getitem__):
+        hint = did_you_mean(text, classes) or f" Classes are: {', '.join(classes)}."
+        place = f"'{text}' ({source.place_of(first[text])})"
+        issues.add(where, f"{place} is not in classes.{hint}", "Add it there.")
 
 
 def check_classes(
     train: Cohort, other: Cohort, part: str = "the other part", tolerance: float = 0.0
 ) -> None:
-    """Raise if `other` has a class that `train` lacks, so that no model could learn it.
+    """Raise a `DataError` if `other` has a class that `train` lacks, so no model could learn it.
 
-    Args:
-        train: The training subjects.
-        other: The subjects to evaluate on.
-        part: Name of `other` in the message.
-        tolerance: Allowed share of such labels; a task with many rare classes always has a few.
-
-    Raises:
-        DataError: Lists every such class, how often it occurs, and for which subjects.
+    `part` names `other` in the message. `tolerance` is the allowed share of such labels; a task
+    with many rare classes always has a few.
     """
     seen = np.unique(train.labels[train.labelled])
-    issues = Issues()
     unseen = other.labelled & ~np.isin(other.labels, seen)
     if unseen.sum() <= tolerance * other.labelled.sum():
         return
+    problems = []
     for index in np.unique(other.labels[unseen]).tolist():
         here = other.labels == index
-        subjects = [str(s) for s in other.subjects[here.any(axis=1)]]
-        issues.add(
-            f"{part}, class '{other.classes[index]}'",
-            f"it occurs {int(here.sum())} times (subject {enumerate_some(subjects)}), "
-            "but never in the training data.",
-            "Merge it with another class, or split with another seed.",
+        subjects = enumerate_some(str(s) for s in other.subjects[here.any(axis=1)])
+        found = f"it occurs {int(here.sum())} times (subject {subjects})"
+        problems.append(
+            Problem(
+                f"{found}, but never in the training data.",
+                f"{part}, class '{other.classes[index]}'",
+                "Merge it with another class, or split with another seed.",
+            )
         )
-    if issues.problems:
-        raise problems_error(issues.problems)
+    raise problems_error(problems)
 
 
 def check_fits(catalog: Catalog, classes: tuple[str, ...], cohort: Cohort) -> None:

@@ -3,7 +3,3 @@
 `seen` computes properties of each column, `guess` decides what each column means, `draft` writes
 the commented file.
 """
-
-from nocta.tables.draft.draft import Draft, draft_schema
-
-__all__ = ["Draft", "draft_schema"]

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 import re
+import tomllib
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -20,12 +21,11 @@ from nocta.tables.table import read_table, table_name
 DEFAULT_COST = 1.0
 
 
-@dataclass(frozen=True)
-class Price:
+class Price(NamedTuple):
     """One line of a price list."""
 
     cost: float
-    group: str | None = None
+    group: str | None
 
 
 @dataclass(frozen=True)
@@ -65,7 +65,11 @@ def draft_schema(table: Any, costs: Any = None) -> Draft:
     _check_prices(guess, prices, issues)
     issues.raise_problems(table_name(table))
     text = write_schema(guess, prices, priced=costs is not None)
-    check, readable = _try(table, text)
+    readable = True
+    try:
+        check = repr(read_table(table, tomllib.loads(text)).cohort)
+    except DataError as error:
+        check, readable = str(error), False
     unsure = list(guess.unsure)
     if costs is None:
         unsure.append(f"costs: every feature costs {DEFAULT_COST:g}; fill in the real costs.")
@@ -91,9 +95,8 @@ def _check_guess(source: Source, guess: Guess, issues: Issues) -> None:
 
 
 def _check_prices(guess: Guess, prices: dict[str, Price], issues: Issues) -> None:
-    free = [n for n in guess.context if n in prices]
-    for name in free:  # context is free, so a column with a price is a feature
-        guess.context.remove(name)
+    for name in [n for n in guess.context if n in prices]:
+        guess.context.remove(name)  # context is free, so a column with a price is a feature
         guess.features.append(name)
     for name in prices:
         if name not in guess.features:
@@ -128,15 +131,6 @@ def read_prices(costs: Any, issues: Issues) -> dict[str, Price]:
     return prices
 
 
-def _try(table: Any, text: str) -> tuple[str, bool]:
-    import tomllib
-
-    try:
-        return repr(read_table(table, tomllib.loads(text)).cohort), True
-    except DataError as error:
-        return str(error), False
-
-
 def write_schema(guess: Guess, prices: dict[str, Price], *, priced: bool) -> str:
     """The file, with a comment on every guess."""
     lines = [
@@ -161,15 +155,13 @@ def write_schema(guess: Guess, prices: dict[str, Price], *, priced: bool) -> str
         '# group = "..."   # subjects of one group stay in the same split',
         '# currency = "$"',
     ]
-    for name, why in guess.ignored.items():
-        lines.append(f"# left out: {name} ({why})")
+    lines += [f"# left out: {name} ({why})" for name, why in guess.ignored.items()]
     if guess.categories:
         lines += ["", "[categories]   # CHECK the order: each text becomes its position, from 0"]
         lines += [_entry(name, values) for name, values in guess.categories.items()]
     for name in guess.features:
         lines += ["", *_feature_lines(name, guess, prices, priced)]
-    groups = dict.fromkeys(p.group for p in prices.values() if p.group)
-    for group in groups:
+    for group in dict.fromkeys(p.group for p in prices.values() if p.group):
         lines += ["", f"[groups.{_key(group)}]"]
         lines.append("fee = 0.0   # CHECK: charged once per visit if anything of it is acquired")
     lines += ["", *_HINTS]

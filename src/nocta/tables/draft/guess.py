@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Collection, Iterable
+from collections.abc import Collection
 from dataclasses import dataclass, field
 
 import numpy as np
-from numpy.typing import NDArray
 
 from nocta.tables.columns import factorize, is_number
 from nocta.tables.draft.seen import (
@@ -19,7 +18,7 @@ from nocta.tables.draft.seen import (
     only_at_first,
     share_distinct,
 )
-from nocta.tables.grid import DraftedGrid, draft_grid
+from nocta.tables.grid import Codes, DraftedGrid, draft_grid
 from nocta.tables.rows import since_first
 from nocta.tables.validate import order_classes
 
@@ -82,14 +81,14 @@ def guess_columns(columns: list[Column], priced: Collection[str] = ()) -> Guess:
     if (codes < 0).any():
         rows = np.flatnonzero(codes >= 0)
         left, codes = {name: column.at(rows) for name, column in left.items()}, codes[rows]
-    clock = _guess_clock(left.values(), codes, guess)
+    clock = _guess_clock(list(left.values()), codes, guess)
     if clock is not None:
         left.pop(clock.name)
     for column in list(left.values()):
         if column.values and {v.lower() for v in column.values} <= _SPLIT_NAMES:
             guess.split = left.pop(column.name).name
             break
-    label = _guess_label(left.values(), codes, guess)
+    label = _guess_label(list(left.values()), codes, guess)
     if label is not None:
         guess.label = left.pop(label.name).name
         _guess_classes(label, guess)
@@ -112,8 +111,7 @@ def _explain_roles(guess: Guess) -> None:
             f"context: {', '.join(guess.context)} {verb} constant within each subject and assumed "
             "free and known at the first visit; remove what is only known later."
         )
-    for name, why in guess.ignored.items():
-        guess.unsure.append(f"features: '{name}' is left out ({why}).")
+    guess.unsure += [f"features: '{n}' is left out ({why})." for n, why in guess.ignored.items()]
 
 
 def _named_like(column: Column) -> str:
@@ -169,11 +167,8 @@ def _guess_subject(columns: list[Column], guess: Guess) -> Column | None:
     return whole[0]
 
 
-def _guess_clock(
-    columns: Iterable[Column], codes: NDArray[np.int64], guess: Guess
-) -> Column | None:
+def _guess_clock(columns: list[Column], codes: Codes, guess: Guess) -> Column | None:
     """The column whose values differ within a subject; a visit-like or time-like name decides."""
-    columns = list(columns)
     called = [c for c in columns if c.matches(_VISIT)]
     called += [c for c in columns if c.matches(_TIME) and c not in called]
     # Tolerate duplicate rows; they are listed as problems when the table is read.
@@ -204,7 +199,7 @@ def _guess_clock(
     return clock
 
 
-def _guess_grid(clock: Column, codes: NDArray[np.int64], guess: Guess) -> None:
+def _guess_grid(clock: Column, codes: Codes, guess: Guess) -> None:
     times = clock.numbers
     lower = clock.name.lower()
     guess.time_unit = next(
@@ -224,11 +219,8 @@ def _guess_grid(clock: Column, codes: NDArray[np.int64], guess: Guess) -> None:
     )
 
 
-def _guess_label(
-    columns: Iterable[Column], codes: NDArray[np.int64], guess: Guess
-) -> Column | None:
+def _guess_label(columns: list[Column], codes: Codes, guess: Guess) -> Column | None:
     """A column with a label-like name and few values; else the last column with few values."""
-    columns = list(columns)
     few = [c for c in columns if 2 <= len(c.values) <= MOST_CLASSES and (not c.numeric or c.whole)]
     named = [c for c in few if c.matches(_LABEL)]
     if named:
@@ -265,17 +257,14 @@ def _guess_classes(label: Column, guess: Guess) -> None:
             "them if the first should be."
         )
     guess.unsure.append(f"classes: those of '{label.name}' are in alphabetical order; {use}")
-    alike = len(guess.classes) - len({name.casefold() for name in guess.classes})
-    if alike:
+    if len({name.casefold() for name in guess.classes}) < len(guess.classes):
         guess.unsure.append(
             f"classes: some of '{label.name}' differ only in upper and lower case; use one "
             "spelling in the table, and list it once here."
         )
 
 
-def _guess_role(
-    column: Column, codes: NDArray[np.int64], clock: Column | None, guess: Guess
-) -> None:
+def _guess_role(column: Column, codes: Codes, clock: Column | None, guess: Guess) -> None:
     name = column.name
     if why := _unusable(column):
         guess.ignored[name] = why

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from scipy.stats import rankdata
 
 from nocta.tables.columns import is_dated, to_days, to_numbers, to_text
+from nocta.tables.grid import Codes, Times
 from nocta.tables.rows import since_first
 from nocta.tables.source import Source
 
@@ -58,7 +59,7 @@ def _column(name: str, series: nw.Series[Any]) -> Column:
     return Column(name, to_text(series), values, dated or not numbers.wrong, dated)
 
 
-def share_distinct(numbers: NDArray[np.float64], codes: NDArray[np.int64]) -> float:
+def share_distinct(numbers: Times, codes: Codes) -> float:
     """Share of distinct values within subjects; 0 if many cells are empty or all are alike."""
     known = ~np.isnan(numbers)
     if known.mean() < 0.9 or np.unique(numbers[known]).size < 2:
@@ -67,7 +68,7 @@ def share_distinct(numbers: NDArray[np.float64], codes: NDArray[np.int64]) -> fl
     return len(np.unique(pairs, axis=0)) / len(pairs)
 
 
-def increasing_within(numbers: NDArray[np.float64], codes: NDArray[np.int64]) -> bool:
+def increasing_within(numbers: Times, codes: Codes) -> bool:
     """Whether it increases from row to row of a subject, as time does."""
     order = np.argsort(codes, kind="stable")
     same = np.diff(codes[order]) == 0
@@ -76,7 +77,7 @@ def increasing_within(numbers: NDArray[np.float64], codes: NDArray[np.int64]) ->
     )
 
 
-def constant_within(column: Column, codes: NDArray[np.int64]) -> bool:
+def constant_within(column: Column, codes: Codes) -> bool:
     """Whether no subject has two values, and some have their value in several rows."""
     pairs = [(c, t) for c, t in zip(codes.tolist(), column.texts, strict=True) if t is not None]
     n_subjects = len({code for code, _ in pairs})
@@ -107,7 +108,7 @@ def _alphabetical(texts: list[str | None]) -> NDArray[np.float64]:
     return np.array([np.nan if t is None else place[t] for t in texts])
 
 
-def only_at_first(column: Column, codes: NDArray[np.int64], times: NDArray[np.float64]) -> bool:
+def only_at_first(column: Column, codes: Codes, times: Times) -> bool:
     """Whether it is recorded only in each subject's first row."""
     recorded = np.array([t is not None for t in column.texts])
     return not bool((recorded & (since_first(times, codes) > 0)).any())

@@ -176,7 +176,6 @@ class _Survey:
 
     def add(self, part: Part) -> None:
         import pyarrow.compute as pc
-        from pandas.util import hash_array
 
         schema = self.schema
         visits = schema.visit if schema.visit and schema.n_visits is None else None
@@ -191,7 +190,7 @@ class _Survey:
         distinct = {c: pc.unique(table[c]) for c in wanted if c in table.column_names}
         ids = _texts(distinct[schema.subject])
         self.n_subjects.append(len(ids))
-        self.hashes.append(hash_array(np.array(ids, dtype=object), categorize=False))
+        self.hashes.append(_hash(ids))
         if visits in distinct:
             slots = to_numbers(_series(distinct[visits])).values
             last = np.nanmax(slots, initial=0) - schema.first_visit
@@ -267,6 +266,12 @@ def _series(values: Any) -> Any:
 
 def _texts(values: Any) -> list[str]:
     return [text for text in to_text(_series(values)) if text is not None]
+
+
+def _hash(ids: Sequence[str]) -> NDArray[np.uint64]:
+    from pandas.util import hash_array
+
+    return np.asarray(hash_array(np.array(ids, dtype=object), categorize=False))
 
 
 def _occurring_twice(hashes: Sequence[NDArray[np.uint64]]) -> NDArray[np.uint64]:
