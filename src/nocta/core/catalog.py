@@ -147,10 +147,8 @@ class Catalog:
     @cached_property
     def costs(self) -> NDArray[np.float64]:
         """Price of each slot without fees, `(n_times, n_features)`."""
-        return np.stack(
-            [np.broadcast_to(np.asarray(f.cost, float), self.n_times) for f in self.features],
-            axis=1,
-        )
+        costs = [np.broadcast_to(np.asarray(f.cost, float), self.n_times) for f in self.features]
+        return np.stack(costs, axis=1)
 
     @cached_property
     def open_slots(self) -> NDArray[np.bool_]:

@@ -138,12 +138,7 @@ class Cohort:
         return self if len(self) <= most else self.subset(even_rows(len(self), most))
 
     def split(self, fractions: Sequence[float] = (0.7, 0.15, 0.15), seed: int = 0) -> list[Cohort]:
-        """Split by subject (by group if there are groups), stratified if possible.
-
-        Args:
-            fractions: Size of each part; they sum to one.
-            seed: Same seed, same parts.
-        """
+        """Split by subject (by group if there are groups), stratified if possible."""
         groups = np.arange(len(self)) if self.groups is None else self.groups
         parts = split_subjects(self.labels, groups, fractions, seed)
         return [self.subset(p) for p in parts]
@@ -156,11 +151,8 @@ class Cohort:
     def from_table(cls, table: Any, schema: Any) -> Cohort:
         """Read a long table (pandas, polars, pyarrow, CSV or Parquet path) with its schema.
 
-        One `DataError` reports every problem of the table and the schema.
-
-        Args:
-            table: One row per subject and visit.
-            schema: Path of `schema.toml`, or the same as a mapping or a `nocta.tables.Schema`.
+        One `DataError` reports every problem. The schema is the path of `schema.toml`, or the same
+        as a mapping or a `nocta.tables.Schema`.
         """
         found: Cohort = hooks.read_table(table, schema)
         return found

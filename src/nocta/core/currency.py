@@ -16,12 +16,7 @@ def money(amount: float, currency: str) -> str:
 
 
 def with_currency(amount: str, currency: str) -> str:
-    """A formatted amount with its unit: currency signs go before it, other units after.
-
-    Example:
-        >>> with_currency("12.5", "US$"), with_currency("12.5", "hours of staff")
-        ('US$12.5', '12.5 hours of staff')
-    """
+    """A formatted amount with its unit: currency signs go before it, other units after."""
     if currency and unicodedata.category(currency[-1]) == "Sc":
         return f"{currency}{amount}"
     return f"{amount} {currency}".rstrip()

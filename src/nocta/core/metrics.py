@@ -42,15 +42,7 @@ def accuracy(labels: Labels, probabilities: Probabilities) -> float:
 
 
 def average_precision(labels: Labels, probabilities: Probabilities) -> float:
-    """Area under the precision-recall curve, macro over classes.
-
-    Example:
-        >>> probabilities = np.array([[0.9, 0.1], [0.2, 0.8], [0.4, 0.6]])
-        >>> round(average_precision(np.array([0, 1, 0]), probabilities), 3)
-        1.0
-        >>> average_precision(np.array([0, 0, 0]), probabilities)  # no positive: not defined
-        nan
-    """
+    """Area under the precision-recall curve, macro over classes."""
     return _one_against_rest(average_precision_score, labels, probabilities)
 
 

@@ -67,8 +67,8 @@ def spread_knob(
         tolerance: Accepted miss, as a share of the largest target.
         n_coarse: Size of the coarse grid.
         known: Costs of knob values that were evaluated before; they count as evaluations.
-        stretch: If targets lie beyond all costs seen, extend the range by this factor at a time:
-            above 1 if a larger knob costs more. By default the search stays in the range.
+        stretch: Factor by which to extend the range while targets lie beyond all costs seen: above
+            1 if a larger knob costs more. By default the search stays in the range.
     """
     low, high = knob_range
     if not 0 < low < high:

@@ -128,7 +128,12 @@ def rollout(
             bar.update(int((~env.active).sum()) - bar.n)
     history = env.history()
     probabilities = policy.predict_proba(history)
-    _check_probabilities(probabilities, (len(cohort), cohort.n_times, cohort.n_classes))
+    shape = (len(cohort), cohort.n_times, cohort.n_classes)
+    if probabilities.shape != shape:
+        raise PlanError(f"Predictions have shape {probabilities.shape}; expected {shape}.")
+    sums = probabilities.sum(axis=2)
+    if not np.isfinite(probabilities).all() or (np.abs(sums - 1) > 1e-3).any():
+        raise PlanError("Predictions must be finite probabilities that sum to one over classes.")
     return Rollout(
         history=history,
         probabilities=probabilities,
@@ -143,11 +148,3 @@ def rollout(
         results=results,
         groups=cohort.groups,
     )
-
-
-def _check_probabilities(probabilities: NDArray[np.float32], shape: tuple[int, ...]) -> None:
-    if probabilities.shape != shape:
-        raise PlanError(f"Predictions have shape {probabilities.shape}; expected {shape}.")
-    sums = probabilities.sum(axis=2)
-    if not np.isfinite(probabilities).all() or (np.abs(sums - 1) > 1e-3).any():
-        raise PlanError("Predictions must be finite probabilities that sum to one over classes.")

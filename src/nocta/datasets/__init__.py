@@ -9,15 +9,7 @@ try in one process, call `register`.
 from nocta.datasets._card import Card, Measurement
 from nocta.datasets._dataset import Dataset
 from nocta.datasets._load_log import LoadLog, LoadSummary
-from nocta.datasets._registry import (
-    card,
-    get,
-    is_local,
-    load,
-    load_with_summary,
-    names,
-    register,
-)
+from nocta.datasets._registry import card, get, is_local, load, load_with_summary, names, register
 
 __all__ = [
     "Card",

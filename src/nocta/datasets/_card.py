@@ -34,6 +34,10 @@ class Measurement:
     columns: tuple[str, ...] = ()  # table columns it reveals; the name itself by default
     at: tuple[int, ...] | None = None  # visit slots at which it can be acquired; all by default
 
+    def feature(self) -> Feature:
+        """The catalog entry of this measurement."""
+        return Feature(self.name, self.columns or (self.name,), self.cost, self.group, self.at)
+
 
 def make_catalog(
     measurements: Iterable[Measurement],
@@ -44,9 +48,7 @@ def make_catalog(
 ) -> Catalog:
     """The catalog of these measurements."""
     return Catalog(
-        features=tuple(
-            Feature(m.name, m.columns or (m.name,), m.cost, m.group, m.at) for m in measurements
-        ),
+        features=tuple(m.feature() for m in measurements),
         n_times=n_times,
         context=tuple(context),
         group_fees=dict(group_fees or {}),

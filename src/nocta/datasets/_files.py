@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nocta.core.errors import DataError, DataFileMissing
+from nocta.core.progress import progress_bar
 from nocta.datasets._card import Card
 from nocta.datasets._load_log import LoadLog
 
@@ -23,22 +24,17 @@ DATA_FOLDER = "data"
 _ARCHIVES = ("*.zip", "*.tar.gz", "*.tgz")
 
 
-def places(card: Card, path: str | Path | None) -> list[Path]:
-    """The folders to search: the given path, else `$NOCTA_DATA`, then `data/`."""
-    if path is not None:
-        return [Path(path).expanduser()]
-    roots = [Path(DATA_FOLDER)]
-    if os.environ.get(DATA_VARIABLE):
-        roots.insert(0, Path(os.environ[DATA_VARIABLE]).expanduser())
-    return [place for root in roots for place in (root / card.home, root)]
-
-
 def locate(card: Card, path: str | Path | None, find: Callable[[Path], T | None]) -> T:
     """What `find` returns for the first existing folder or file that has what is needed.
 
-    If the user gives a path, nothing else is searched.
+    Searches the user's path, else `$NOCTA_DATA`, then `data/`.
     """
-    looked = places(card, path)
+    if path is not None:
+        looked = [Path(path).expanduser()]
+    else:
+        roots = [os.environ.get(DATA_VARIABLE), DATA_FOLDER]
+        folders = [Path(root).expanduser() for root in roots if root]
+        looked = [place for root in folders for place in (root / card.home, root)]
     for place in looked:
         found = find(place) if place.exists() else None
         if found is not None:
@@ -67,7 +63,8 @@ def _batches(
 ) -> Iterator[tuple[bytes, NDArray[np.int64]]]:
     """Concatenated bodies of a batch of files, and the position of each line's file."""
     bodies: list[bytes] = []
-    for i, path in enumerate(log.track(paths, "files", len(paths))):
+    tracked = progress_bar(paths, desc="files", total=len(paths), show=log.progress)
+    for i, path in enumerate(tracked):
         bodies.append(_body(path, header))
         if len(bodies) == batch_size or i == len(paths) - 1:
             positions = np.arange(i + 1 - len(bodies), i + 1)

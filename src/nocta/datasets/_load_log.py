@@ -7,17 +7,14 @@ command line prints; library code prints nothing.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TypeVar
 
 import numpy as np
 
 from nocta.core.cohort import Cohort
 from nocta.tables.summary import CohortSummary
-
-T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -63,13 +60,6 @@ class LoadLog:
     def warn(self, text: str) -> None:
         """Note that something looks wrong, although the rest was read."""
         self.warnings.append(text)
-
-    def track(self, items: Iterable[T], what: str, total: int) -> Iterable[T]:
-        """The same items, with a progress bar if `progress` is set."""
-        from nocta.core.progress import progress_bar
-
-        tracked: Iterable[T] = progress_bar(items, desc=what, total=total, show=self.progress)
-        return tracked
 
 
 def shown_sources(sources: Sequence[str]) -> list[str]:

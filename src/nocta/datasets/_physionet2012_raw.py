@@ -113,11 +113,7 @@ def _read_outcomes(file: Path) -> pd.Series:
 
 
 def _warn_incomplete(
-    name: str,
-    ids: NDArray[np.int64],
-    named: NDArray[np.int64],
-    log: LoadLog,
-    stays_per_set: int,
+    name: str, ids: NDArray[np.int64], named: NDArray[np.int64], log: LoadLog, stays_per_set: int
 ) -> None:
     """Warn if outcomes and records do not match, or are not the whole set."""
     absent = named[~np.isin(named, ids)]

@@ -52,12 +52,7 @@ class Issues:
 
 
 def enumerate_some(items: Iterable[str], shown: int = _SHOWN) -> str:
-    """The first few items, and how many more there are.
-
-    Example:
-        >>> enumerate_some(["a", "b", "c", "d", "e"])
-        'a, b, c and 2 more'
-    """
+    """The first few items, and how many more there are."""
     items = list(items)
     rest = len(items) - shown
     separator = "; " if any("," in item for item in items) else ", "

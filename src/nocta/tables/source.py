@@ -178,12 +178,7 @@ def _header(data: bytes, delimiter: str) -> list[str]:
 
 
 def _parse_csv(
-    name: str,
-    data: bytes,
-    delimiter: str,
-    header: list[str],
-    issues: Issues,
-    text: Collection[str],
+    name: str, data: bytes, delimiter: str, header: list[str], issues: Issues, text: Collection[str]
 ) -> Source:
     import pyarrow as pa
     from pyarrow import csv as arrow_csv

@@ -149,9 +149,9 @@ class CohortSummary:
         return markdown_table(["column", "recorded", "mean", "sd", "min", "median", "max"], rows)
 
     def _price(self, cost: float) -> str:
-        amount = (
-            f"{cost:,.2f}".rstrip("0").rstrip(".") if cost == 0 or cost >= 0.01 else f"{cost:.2g}"
-        )
+        amount = f"{cost:.2g}"
+        if cost == 0 or cost >= 0.01:
+            amount = f"{cost:,.2f}".rstrip("0").rstrip(".")
         return with_currency(amount, self.cohort.catalog.currency)
 
 

@@ -190,20 +190,16 @@ def _check_groups(groups: list[str] | None, split: list[str] | None, issues: Iss
     seen = defaultdict(set)
     for group, name in zip(groups, split, strict=True):
         seen[group].add(name)
-    issues.add_each(
-        f"{issues.schema}, split",
-        "groups in more than one split",
-        [f"{g} ({' and '.join(sorted(s))})" for g, s in seen.items() if len(s) > 1],
-        "Put every subject of a group into the same split.",
-    )
+    torn = [f"{g} ({' and '.join(sorted(s))})" for g, s in seen.items() if len(s) > 1]
+    remedy = "Put every subject of a group into the same split."
+    issues.add_each(f"{issues.schema}, split", "groups in more than one split", torn, remedy)
 
 
 def _note_unusual(catalog: Catalog, values: NDArray[np.float32], issues: Issues) -> None:
     """Note features that are never recorded, or recorded when they cannot be acquired."""
     for m, feature in enumerate(catalog.features):
         recorded = np.any(~np.isnan(values[:, :, catalog.owner == m]), axis=2)
-        closed = int(recorded[:, ~catalog.open_slots[:, m]].sum())
-        if closed:
+        if closed := int(recorded[:, ~catalog.open_slots[:, m]].sum()):
             issues.note(
                 f"{closed} records of '{feature.name}' are at visits at which it cannot be "
                 "acquired; they are not used."

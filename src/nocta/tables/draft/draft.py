@@ -204,8 +204,7 @@ def _feature_lines(name: str, guess: Guess, prices: dict[str, Price], priced: bo
         lines.append(_entry("cost", DEFAULT_COST, f"CHECK: {why}"))
     else:
         lines.append(_entry("cost", price.cost))
-        if price.group is not None:
-            lines.append(_entry("group", price.group))
+        lines += [_entry("group", price.group)] if price.group is not None else []
     if name in guess.first_only:
         lines.append(_entry("at", "first", "CHECK: never recorded at later visits"))
     return lines

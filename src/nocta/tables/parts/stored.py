@@ -31,14 +31,7 @@ class StorageLimits:
 
 @dataclass(frozen=True, repr=False, eq=False)
 class StoredCohort(Cohort):
-    """A cohort on disk; see the module.
-
-    Example:
-        >>> from nocta.testing import tiny_cohort
-        >>> cohort = store(tiny_cohort(6))
-        >>> type(cohort).__name__, len(cohort.subset([0, 2]))
-        ('StoredCohort', 2)
-    """
+    """A cohort on disk; see the module."""
 
     limits: StorageLimits = StorageLimits()
 
