@@ -68,9 +68,10 @@ class History:
 
     def up_to(self, time: int) -> History:
         """What was known at slot `time`; everything later is removed."""
-        values = self.values.copy()
-        acquired, unavailable = self.acquired.copy(), self.unavailable.copy()
-        values[:, time + 1 :] = np.nan
-        acquired[:, time + 1 :] = False
-        unavailable[:, time + 1 :] = False
-        return History(values, acquired, unavailable, self.context)
+        known = np.arange(self.values.shape[1])[:, None] <= time
+        return History(
+            np.where(known, self.values, np.float32(np.nan)),
+            self.acquired & known,
+            self.unavailable & known,
+            self.context,
+        )

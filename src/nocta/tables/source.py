@@ -80,7 +80,7 @@ def open_source(table: Any, issues: Issues, text: Collection[str] = ()) -> Sourc
 
 
 class _Unreadable(Exception):
-    """A table that cannot be opened."""
+    """A table that cannot be opened; its arguments are those of `Issues.add`."""
 
 
 def _open_frame(table: Any, issues: Issues) -> Source:

@@ -11,7 +11,7 @@ import pytest
 
 from nocta.core.cohort import Cohort
 from nocta.core.errors import DataError, DataFileMissing
-from nocta.tables.parts.parts import CohortParts, _occurring_twice, is_parts
+from nocta.tables.parts.parts import CohortParts, _occurring_twice
 from nocta.tables.parts.stored import StorageLimits, StoredCohort, gather_parts, store
 from nocta.tables.table import read_table
 from nocta.tables.validate import DIVIDING, order_classes
@@ -77,7 +77,6 @@ def test_parts_together_equal_the_whole_table(folder: Path) -> None:
 
 
 def test_a_folder_of_parts_can_be_read_like_a_table(folder: Path) -> None:
-    assert is_parts(folder)
     cohort = Cohort.from_table(folder, folder / "schema.toml")
     assert len(cohort) == 30
     parts = cohort.split((0.6, 0.2, 0.2), seed=3)

@@ -61,8 +61,7 @@ def draft_schema(table: Any, costs: Any = None) -> Draft:
     issues.raise_problems(table_name(table))
     assert source is not None
     guess = guess_columns(look_at(source), prices)
-    _check_guess(source, guess, issues)
-    _check_prices(guess, prices, issues)
+    _check(source, guess, prices, issues)
     issues.raise_problems(table_name(table))
     text = write_schema(guess, prices, priced=costs is not None)
     readable = True
@@ -78,7 +77,7 @@ def draft_schema(table: Any, costs: Any = None) -> Draft:
     return Draft(text, tuple(unsure), check, readable)
 
 
-def _check_guess(source: Source, guess: Guess, issues: Issues) -> None:
+def _check(source: Source, guess: Guess, prices: dict[str, Price], issues: Issues) -> None:
     if guess.subject is None:
         issues.add(
             source.name,
@@ -92,9 +91,6 @@ def _check_guess(source: Source, guess: Guess, issues: Issues) -> None:
             f"no column distinguishes the visits of a subject. {guess.obstacle}".rstrip(),
             "Add a column with the visit number or the time of every row.",
         )
-
-
-def _check_prices(guess: Guess, prices: dict[str, Price], issues: Issues) -> None:
     for name in [n for n in guess.context if n in prices]:
         guess.context.remove(name)  # context is free, so a column with a price is a feature
         guess.features.append(name)

@@ -138,12 +138,6 @@ class CohortParts:
             yield part.read(self.schema, optional)
 
 
-def is_parts(path: str | Path) -> bool:
-    """Whether a path is a folder of Parquet parts."""
-    path = Path(path)
-    return path.is_dir() and any(_is_part(file) for file in path.iterdir())
-
-
 def list_files(path: Path) -> list[Path]:
     """The Parquet files of a folder by name, or the one file itself."""
     if path.is_file() and path.suffix.lower() in SUFFIXES:
