@@ -19,16 +19,9 @@ from nocta.datasets._card import Card, Measurement, make_catalog
 from nocta.datasets._dataset import Dataset
 from nocta.datasets._files import locate, missing
 from nocta.datasets._load_log import LoadLog
+from nocta.datasets._oai_features import CLINICAL, JOINT_SPACE, Clinical, Source, clinical_feature
 from nocta.datasets._oai_files import READ_PROJECT, VISITS, find_files
-from nocta.datasets._oai_study import (
-    CLINICAL,
-    JOINT_SPACE,
-    Clinical,
-    Source,
-    Study,
-    Task,
-    clinical_feature,
-)
+from nocta.datasets._oai_study import Study, Task
 
 __all__ = ["CLINICAL", "DATASETS", "Clinical", "Source", "clinical_feature", "load"]
 
