@@ -6,12 +6,7 @@ import unicodedata
 
 
 def money(amount: float, currency: str) -> str:
-    """An amount to the cent, with its unit.
-
-    Example:
-        >>> money(12.5, "$"), money(12.5, "EUR"), money(3.0, "")
-        ('$12.50', '12.50 EUR', '3.00')
-    """
+    """An amount to the cent, with its unit."""
     return with_currency(f"{amount:.2f}", currency)
 
 

@@ -39,13 +39,10 @@ class History:
     @classmethod
     def empty(cls, catalog: Catalog, context: NDArray[np.float32]) -> History:
         """Nothing acquired yet, for as many subjects as `context` has rows."""
-        n, length, depth = len(context), catalog.n_times, len(catalog.columns)
-        return cls(
-            values=np.full((n, length, depth), np.nan, dtype=np.float32),
-            acquired=np.zeros((n, length, catalog.n_features), dtype=bool),
-            unavailable=np.zeros((n, length, catalog.n_features), dtype=bool),
-            context=context,
-        )
+        n, length = len(context), catalog.n_times
+        values = np.full((n, length, len(catalog.columns)), np.nan, dtype=np.float32)
+        nothing = np.zeros((2, n, length, catalog.n_features), dtype=bool)
+        return cls(values, nothing[0], nothing[1], context)
 
     @classmethod
     def of(cls, cohort: Cohort, requested: NDArray[np.bool_]) -> History:

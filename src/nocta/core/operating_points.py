@@ -31,12 +31,7 @@ def cost_targets(cohort: Cohort, n_points: int) -> Costs:
 
 
 def nearest_to_targets(costs: Costs, targets: Costs) -> NDArray[np.int64]:
-    """Positions of the costs closest to the targets, each position once, cheapest first.
-
-    Example:
-        >>> nearest_to_targets(np.array([0.0, 1.0, 9.0]), np.array([0.9, 1.2, 8.0]))
-        array([1, 2])
-    """
+    """Positions of the costs closest to the targets, each position once, cheapest first."""
     nearest = np.abs(np.asarray(costs)[None, :] - np.asarray(targets)[:, None]).argmin(axis=1)
     unique = np.unique(nearest)
     return np.asarray(unique[np.argsort(np.asarray(costs)[unique], kind="stable")])

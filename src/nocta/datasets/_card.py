@@ -47,13 +47,8 @@ def make_catalog(
     currency: str = "",
 ) -> Catalog:
     """The catalog of these measurements."""
-    return Catalog(
-        features=tuple(m.feature() for m in measurements),
-        n_times=n_times,
-        context=tuple(context),
-        group_fees=dict(group_fees or {}),
-        currency=currency,
-    )
+    features = tuple(m.feature() for m in measurements)
+    return Catalog(features, n_times, tuple(context), dict(group_fees or {}), currency=currency)
 
 
 @dataclass(frozen=True)

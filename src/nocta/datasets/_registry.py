@@ -49,10 +49,6 @@ def names() -> list[str]:
     """Names of all data sets: built in, from installed packages, and registered.
 
     Nothing of another package is imported, so a listed data set may still fail in `get`.
-
-    Example:
-        >>> "synthetic" in names()
-        True
     """
     return sorted({*_built_in(), *plugins(_GROUP), *_local})
 

@@ -104,18 +104,14 @@ class Schema(_Table):
 
     def catalog(self, n_times: int | None = None) -> Catalog:
         """The catalog of the schema, over `n_times` slots unless the schema says how many."""
-        features = tuple(
-            Feature(
-                name=name,
-                columns=tuple([name] if f.columns is None else f.columns),
-                cost=tuple(f.cost) if isinstance(f.cost, list) else f.cost,
-                group=f.group,
-                at=(0,) if f.at == "first" else None if f.at is None else tuple(f.at),
-            )
-            for name, f in self.features.items()
-        )
+        features = []
+        for name, f in self.features.items():
+            columns = (name,) if f.columns is None else tuple(f.columns)
+            cost = tuple(f.cost) if isinstance(f.cost, list) else f.cost
+            at = (0,) if f.at == "first" else None if f.at is None else tuple(f.at)
+            features.append(Feature(name, columns, cost, f.group, at))
         return Catalog(
-            features=features,
+            features=tuple(features),
             n_times=self.n_slots or n_times or 1,
             context=tuple(self.context),
             group_fees={name: g.fee for name, g in self.groups.items()},
