@@ -24,7 +24,7 @@ from nocta.evaluation.audit import audit
 from nocta.methods.registry import method_class
 from nocta.model.nocta import NOCTA
 from nocta.model.presets.base import EstimatorName
-from nocta.planning.estimators.predicted_votes import PredictedContrastive, voting_estimator
+from nocta.planning.estimators.remembered_votes import PredictedContrastive, voting_estimator
 from nocta.planning.estimators.retrieval import NeighborBank
 from nocta.planning.estimators.targets import LossTargets
 from nocta.predictors.cross_fitted import CrossFittedPredictor, as_cross_fitted, cross_fit

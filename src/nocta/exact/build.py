@@ -36,14 +36,8 @@ def build_graph(
 ) -> BeliefGraph:
     """Enumerate the reachable beliefs of a task.
 
-    Args:
-        task: The task.
-        max_beliefs: Raise an error, to save memory, beyond this many beliefs at one time. The
-            paper's task has 1.8 million at its last time.
-        progress: Show a bar.
-
-    Returns:
-        The graph.
+    An error is raised, to save memory, beyond `max_beliefs` at one time. The paper's task has 1.8
+    million at its last time.
 
     Example:
         >>> from nocta.exact import synthetic_task

@@ -7,7 +7,7 @@ are searched once.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Protocol
+from dataclasses import KW_ONLY, dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,15 +16,11 @@ from nocta.core.policy import Decision, Observation, Policy
 from nocta.core.predictor import Predictor
 from nocta.planning.search import FoundPlans
 
-
-class Search(Protocol):
-    """Finds the best plans of subjects who are all at the same slot."""
-
-    def __call__(
-        self, observation: Observation, cost_weight: NDArray[np.float64], /
-    ) -> FoundPlans: ...
+#: Finds the best plans, at the cost weight of each, of subjects who are all at the same slot.
+Search = Callable[[Observation, NDArray[np.float64]], FoundPlans]
 
 
+@dataclass(eq=False, repr=False)
 class PlanningPolicy(Policy):
     """Plans ahead, acquires the earliest part of the plan, and replans (Algorithm 1).
 
@@ -38,23 +34,14 @@ class PlanningPolicy(Policy):
         on_plans: Called with every batch of observations and the plans found for it.
     """
 
-    def __init__(
-        self,
-        predictor: Predictor,
-        search: Search,
-        cost_weight: float | NDArray[np.float64],
-        *,
-        replan: bool = True,
-        chunk: int = 256,
-        on_plans: Callable[[Observation, FoundPlans], None] | None = None,
-    ) -> None:
-        self.predictor = predictor
-        self.search = search
-        self.cost_weight = cost_weight
-        self.replan = replan
-        self.chunk = chunk
-        self.on_plans = on_plans
-        self._committed: dict[int, NDArray[np.bool_]] = {}
+    predictor: Predictor
+    search: Search
+    cost_weight: float | NDArray[np.float64]
+    _: KW_ONLY
+    replan: bool = True
+    chunk: int = 256
+    on_plans: Callable[[Observation, FoundPlans], None] | None = None
+    _committed: dict[int, NDArray[np.bool_]] = field(init=False, default_factory=dict)
 
     def begin(self, n_subjects: int, seed: int) -> None:
         self._committed = {}

@@ -1,7 +1,4 @@
-"""One subject's next acquisition in words: what it costs, what it saves, and the runner-up plan.
-
-The numbers are those of `nocta.planning.scoring`, for one subject.
-"""
+"""One subject's next acquisition in words: what it costs, what it saves, and the runner-up plan."""
 
 from __future__ import annotations
 
@@ -23,23 +20,13 @@ StopReason = Literal["last visit", "nothing left", "budget", "not worth its cost
 
 @dataclass(frozen=True)
 class PlanSummary:
-    """One plan, by names.
+    """One plan, by names; losses are shown as at least 0."""
 
-    Args:
-        visits: The features acquired at each slot of the plan.
-        cost: List price of the whole plan, fees included.
-        expected_charge: Expected cost of the plan. Features that turn out to be unavailable are
-            not charged.
-        expected_loss: Expected loss over the remaining times if the plan is carried out; shown as
-            0 if the estimate is below.
-        objective: Expected loss plus weighted expected charge, by which plans are ranked.
-    """
-
-    visits: dict[int, list[str]]
-    cost: float
-    expected_charge: float
-    expected_loss: float
-    objective: float
+    visits: dict[int, list[str]]  # the features acquired at each slot
+    cost: float  # list price of the whole plan, fees included
+    expected_charge: float  # features that turn out to be unavailable are not charged
+    expected_loss: float  # over the remaining times, if the plan is carried out
+    objective: float  # expected loss plus weighted expected charge, by which plans are ranked
 
 
 @dataclass(frozen=True)
@@ -88,12 +75,7 @@ def recommend(
 ) -> Recommendation:
     """Plan for one subject and say why.
 
-    Args:
-        policy: Algorithm 1 at a cost weight.
-        history: What is known about the subject.
-        catalog: What can be acquired and what it costs.
-        time: The subject's current slot; by default the last one with a request.
-        remaining: What may still be spent; no limit by default.
+    By default the subject is at the last slot with a request, and spending has no limit.
     """
     if len(history) != 1:
         raise ConfigError(f"`decide` is for one subject; the history has {len(history)}.")
@@ -110,8 +92,7 @@ def recommend(
     scores = score_subjects(policy, observation)
     plans = [_summarize(scores, rank, catalog) for rank in range(scores.prices.shape[1])]
     best, if_stopping = plans[0], float(scores.found.stopping[0])
-    stop = bool(scores.decision.stop[0])
-    cheapest = _cheapest(observation)
+    stop, cheapest = bool(scores.decision.stop[0]), _cheapest(observation)
     return Recommendation(
         stop=stop,
         time=None if stop else int(scores.decision.time[0]),
@@ -128,7 +109,6 @@ def recommend(
 
 
 def _summarize(scores: Scores, rank: int, catalog: Catalog) -> PlanSummary:
-    """The plan at a rank, with names instead of positions."""
     found = scores.found
     plan = found.plans[0, rank]
     numbers = (scores.prices, found.charges, found.losses, found.scores)
@@ -141,7 +121,6 @@ def _names(catalog: Catalog, features: NDArray[np.bool_]) -> list[str]:
 
 
 def _cheapest(observation: Observation) -> float | None:
-    """Price of the cheapest single acquisition that is left, fees included."""
     open_slots = observation.open_slots[0]
     single = open_slots & np.eye(open_slots.shape[1], dtype=bool)[:, None]  # (M, L, M)
     prices = observation.catalog.cost_per_visit(single)[open_slots.T]

@@ -15,6 +15,7 @@ was acquired up to `k` and nothing else, and one pass along the path gives the s
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from types import ModuleType
 
 import numpy as np
@@ -158,6 +159,7 @@ class CdeNet(nn.Module):
         return self.head(self.drop(self.states(inputs)))  # type: ignore[no-any-return]
 
 
+@dataclass(eq=False, repr=False)
 class CdePredictor(NeuralPredictor):
     """Neural controlled differential equation over visit slots: causal, one pass for every slot.
 
@@ -171,23 +173,14 @@ class CdePredictor(NeuralPredictor):
     """
 
     kind = "cde"
-    net_: CdeNet
+    net_: CdeNet = field(init=False, repr=False)
 
-    def __init__(
-        self,
-        hidden: int = 32,
-        dropout: float = 0.0,
-        training: TrainingConfig = TrainingConfig(),  # noqa: B008 - frozen
-        class_weight: ClassWeight = None,
-        calibrate: bool = True,
-        seed: int = 0,
-    ) -> None:
-        self.hidden = hidden
-        self.dropout = dropout
-        self.training = training
-        self.class_weight = class_weight
-        self.calibrate = calibrate
-        self.seed = seed
+    hidden: int = 32
+    dropout: float = 0.0
+    training: TrainingConfig = TrainingConfig()  # noqa: RUF009 - frozen
+    class_weight: ClassWeight = None
+    calibrate: bool = True
+    seed: int = 0
 
     def build_net(self, width: int, n_classes: int, n_times: int) -> nn.Module:
         return CdeNet(self.encoder_, self.hidden, n_classes, self.dropout)

@@ -8,6 +8,7 @@ slots gives it at every `k` in one pass.
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass, field
 
 import torch
 from torch import Tensor, nn
@@ -91,6 +92,7 @@ class MLPNet(nn.Module):
         return self.head(self.after_first(self.first(inputs)[:, time]))  # type: ignore[no-any-return]
 
 
+@dataclass(eq=False, repr=False)
 class MLPPredictor(NeuralPredictor):
     """Fully connected network over all slots; the predictor of the `paper` preset.
 
@@ -107,23 +109,14 @@ class MLPPredictor(NeuralPredictor):
     """
 
     kind = "mlp"
-    net_: MLPNet
+    net_: MLPNet = field(init=False, repr=False)
 
-    def __init__(
-        self,
-        hidden: int = 10,
-        n_layers: int = 2,
-        training: TrainingConfig = PAPER_TRAINING,
-        class_weight: ClassWeight = None,
-        calibrate: bool = True,
-        seed: int = 0,
-    ) -> None:
-        self.hidden = hidden
-        self.n_layers = n_layers
-        self.training = training
-        self.class_weight = class_weight
-        self.calibrate = calibrate
-        self.seed = seed
+    hidden: int = 10
+    n_layers: int = 2
+    training: TrainingConfig = PAPER_TRAINING
+    class_weight: ClassWeight = None
+    calibrate: bool = True
+    seed: int = 0
 
     def build_net(self, width: int, n_classes: int, n_times: int) -> nn.Module:
         slot_width = self.encoder_.slot_width

@@ -6,6 +6,8 @@ costs one pass, and a plan that extends another continues from its state.
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
+
 from torch import Tensor, nn
 from torch.nn import functional as F
 
@@ -65,6 +67,7 @@ class LSTMNet(CellNet):
         self.cell = nn.LSTM(hidden, hidden, batch_first=True)  # type: ignore[assignment]
 
 
+@dataclass(eq=False, repr=False)
 class RecurrentPredictor(NeuralPredictor):
     """Gated recurrent network over visit slots; the `default` preset's if there are many subjects.
 
@@ -78,23 +81,14 @@ class RecurrentPredictor(NeuralPredictor):
     """
 
     kind = "recurrent"
-    net_: CellNet
+    net_: CellNet = field(init=False, repr=False)
 
-    def __init__(
-        self,
-        hidden: int = 64,
-        dropout: float = 0.0,
-        training: TrainingConfig = TrainingConfig(),  # noqa: B008 - frozen
-        class_weight: ClassWeight = None,
-        calibrate: bool = True,
-        seed: int = 0,
-    ) -> None:
-        self.hidden = hidden
-        self.dropout = dropout
-        self.training = training
-        self.class_weight = class_weight
-        self.calibrate = calibrate
-        self.seed = seed
+    hidden: int = 64
+    dropout: float = 0.0
+    training: TrainingConfig = TrainingConfig()  # noqa: RUF009 - frozen
+    class_weight: ClassWeight = None
+    calibrate: bool = True
+    seed: int = 0
 
     def build_net(self, width: int, n_classes: int, n_times: int) -> nn.Module:
         return RecurrentNet(width, self.hidden, n_classes, self.dropout)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import ClassVar
 
 import numpy as np
@@ -208,6 +208,7 @@ class SummaryNet(nn.Module):
         return tuple(torch.split(state, [*sizes, state.shape[-1] - sum(sizes)], dim=-1))
 
 
+@dataclass(eq=False, repr=False)
 class SummaryPredictor(NeuralPredictor):
     """Logistic regression on summaries of what was acquired.
 
@@ -222,23 +223,15 @@ class SummaryPredictor(NeuralPredictor):
 
     kind = "summary"
     bundles: ClassVar[dict[str, type]] = {"rows": RowLimits}
-    net_: SummaryNet
+    net_: SummaryNet = field(init=False, repr=False)
     #: Steps of the log are strengths of the prior, in their order; nothing is trained in epochs.
-    log_: TrainingLog
+    log_: TrainingLog = field(init=False, repr=False)
 
-    def __init__(
-        self,
-        inverse_penalties: tuple[float, ...] = INVERSE_PENALTIES,
-        class_weight: ClassWeight = None,
-        calibrate: bool = True,
-        seed: int = 0,
-        rows: RowLimits = RowLimits(),  # noqa: B008 - frozen
-    ) -> None:
-        self.inverse_penalties = inverse_penalties
-        self.rows = rows
-        self.class_weight = class_weight
-        self.calibrate = calibrate
-        self.seed = seed
+    inverse_penalties: tuple[float, ...] = INVERSE_PENALTIES
+    class_weight: ClassWeight = None
+    calibrate: bool = True
+    seed: int = 0
+    rows: RowLimits = RowLimits()
 
     def build_net(self, width: int, n_classes: int, n_times: int) -> nn.Module:
         return SummaryNet(self.encoder_, n_classes)

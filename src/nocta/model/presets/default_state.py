@@ -16,7 +16,7 @@ from nocta.planning.estimators.committee import CommitteeEstimator
 from nocta.planning.estimators.contrastive import ContrastiveEstimator
 from nocta.planning.estimators.embedding import Embedding
 from nocta.planning.estimators.population_plug_in import PopulationPlugIn
-from nocta.planning.estimators.predicted_votes import voting_estimator
+from nocta.planning.estimators.remembered_votes import voting_estimator
 from nocta.planning.estimators.retrieval import NeighborBank
 from nocta.planning.estimators.targets import LossTargets
 from nocta.planning.space import ActionTable

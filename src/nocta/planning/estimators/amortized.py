@@ -10,6 +10,7 @@ and cost enters only when plans are ranked. The published form, one number from 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from typing import NamedTuple, Self
 
 import numpy as np
@@ -56,10 +57,8 @@ class PlanNet(nn.Module):
     def forward(self, history: Tensor, plan: Tensor, planned: Tensor) -> Tensor:
         """Expected losses at every slot, `(n, s, L, n_losses)`; valid after the current slot.
 
-        Args:
-            history: `(n, L, width)` inputs of what was acquired.
-            plan: `(n, L, n_features + frame)` what is planned, with slot and context.
-            planned: `(n, s, L)` booleans, true after the current slot of each start.
+        `history`, `(n, L, width)`, is what was acquired; `plan` what is planned, with slot and
+        context; `planned`, `(n, s, L)`, is true after the current slot of each start.
         """
         mode = planned[..., None]
         steps = torch.where(mode, self.plan(plan)[:, None], self.read(history)[:, None])
@@ -67,12 +66,10 @@ class PlanNet(nn.Module):
         return self.losses(out.view(*steps.shape))
 
     def encode(self, history: Tensor) -> Tensor:
-        """State after every slot of the history, `(n, L, hidden)`."""
         out, _ = self.cell(F.relu(self.read(history)))
         return out  # type: ignore[no-any-return]
 
     def losses(self, state: Tensor) -> Tensor:
-        """Expected losses at the slot the state has reached, `(..., n_losses)`."""
         return self.head(self.drop(state))  # type: ignore[no-any-return]
 
 
@@ -83,6 +80,7 @@ class PlanState(NamedTuple):
     frame: Tensor  # (n, L, frame): slot and context
 
 
+@dataclass(eq=False, repr=False)
 class AmortizedEstimator(FittedNetwork, SequentialEstimator):
     """Predicts the expected loss of any plan, time by time, in one pass.
 
@@ -98,23 +96,14 @@ class AmortizedEstimator(FittedNetwork, SequentialEstimator):
         seed: Same seed, same network.
     """
 
-    net_: PlanNet
+    net_: PlanNet = field(init=False, repr=False)
 
-    def __init__(
-        self,
-        hidden: int = 64,
-        dropout: float = 0.0,
-        n_starts: int = 3,
-        training: TrainingConfig = TrainingConfig(epochs=120),  # noqa: B008 - frozen
-        loss: PlanningLoss = "cross-entropy",
-        seed: int = 0,
-    ) -> None:
-        self.hidden = hidden
-        self.dropout = dropout
-        self.n_starts = n_starts
-        self.training = training
-        self.loss = loss
-        self.seed = seed
+    hidden: int = 64
+    dropout: float = 0.0
+    n_starts: int = 3
+    training: TrainingConfig = TrainingConfig(epochs=120)  # noqa: RUF009 - frozen
+    loss: PlanningLoss = "cross-entropy"
+    seed: int = 0
 
     def fit(
         self,
@@ -129,14 +118,8 @@ class AmortizedEstimator(FittedNetwork, SequentialEstimator):
     ) -> Self:
         """Regress the losses of training subjects under random requests cut at random times.
 
-        Args:
-            train_cohort: Subjects to learn from.
-            train_targets: Their losses under any request.
-            val_cohort: Subjects for early stopping.
-            val_targets: Their losses.
-            requests: Draws the requests of the training subjects; random sets by default.
-            warm_start: Continue from the current weights.
-            progress: Show a bar.
+        `requests` draws other requests for the training subjects; `warm_start` continues from the
+        current weights.
         """
         open_slots = train_cohort.catalog.open_slots
         draw = requests or random_plans(open_slots)

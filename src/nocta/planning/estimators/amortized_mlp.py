@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable
-from typing import Any, Self
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 import torch
@@ -53,14 +54,13 @@ class GainNet(MLPNet):
         return self.first(inputs)[torch.arange(len(inputs)), time + 1]
 
     def plan_part(self, plans: Tensor) -> Tensor:
-        """The plan part of the first layer: `(..., L, M)` to `(..., hidden)`."""
         return self.plan(plans.flatten(-2).float())  # type: ignore[no-any-return]
 
     def gains(self, first: Tensor) -> Tensor:
-        """Gain from the sum of the two parts: `(..., hidden)` to `(...)`."""
         return self.head(self.after_first(first)).squeeze(-1)  # type: ignore[no-any-return]
 
 
+@dataclass(eq=False, repr=False)
 class AmortizedMLPEstimator(FittedNetwork, NoctEstimator):
     """Predicts how much loss each plan saves compared with stopping.
 
@@ -76,30 +76,18 @@ class AmortizedMLPEstimator(FittedNetwork, NoctEstimator):
         limits: How many plans are scored at once.
     """
 
-    predictor_: Any  # a network predictor
-    net_: GainNet
+    predictor_: Any = field(init=False, repr=False)  # a network predictor
+    net_: GainNet = field(init=False, repr=False)
 
-    def __init__(
-        self,
-        hidden: int = 10,
-        joint_weight: float = 1.0,
-        fine_tune: bool = True,
-        n_plans: int = 2,
-        reduction: LossReduction = "sum",
-        pin_stopping: bool = False,
-        training: TrainingConfig = AMORTIZED_TRAINING,
-        seed: int = 0,
-        limits: Limits = DEFAULT_LIMITS,
-    ) -> None:
-        self.hidden = hidden
-        self.joint_weight = joint_weight
-        self.fine_tune = fine_tune
-        self.n_plans = n_plans
-        self.reduction: LossReduction = reduction
-        self.pin_stopping = pin_stopping
-        self.training = training
-        self.seed = seed
-        self.limits = limits
+    hidden: int = 10
+    joint_weight: float = 1.0
+    fine_tune: bool = True
+    n_plans: int = 2
+    reduction: LossReduction = "sum"
+    pin_stopping: bool = False
+    training: TrainingConfig = AMORTIZED_TRAINING
+    seed: int = 0
+    limits: Limits = DEFAULT_LIMITS
 
     def fit(
         self,
@@ -112,13 +100,9 @@ class AmortizedMLPEstimator(FittedNetwork, NoctEstimator):
     ) -> Self:
         """Regress the gain of random plans, and fine-tune a copy of the predictor.
 
-        Args:
-            predictor: Already fitted; it is not changed. Predict with `predictor_` afterward.
-            train_cohort: Subjects to learn from.
-            val_cohort: Subjects for early stopping.
-            requests: Draws the requests of the training subjects. The predictor learns from all of
-                them; plans start from the part up to a random time. Random sets by default.
-            progress: Show a bar.
+        The predictor is not changed; predict with `predictor_` afterward. It learns from all of the
+        `requests` of training subjects, random sets by default; plans start from the part up to a
+        random time.
         """
         rng = np.random.default_rng(self.seed)
         self.predictor_ = copy.deepcopy(predictor)
@@ -164,7 +148,16 @@ class AmortizedMLPEstimator(FittedNetwork, NoctEstimator):
             asked = ask(index, rng)
             repeated = np.repeat(np.arange(len(index)), self.n_plans)
             plans = _random_plans((open_slots & later)[repeated], rng)
-            return _Batch(data, index, asked, asked & ~later, repeated, plans, time)
+            known = asked & ~later
+            return _Batch(
+                torch.from_numpy(time),
+                torch.from_numpy(repeated),
+                torch.from_numpy(plans),
+                data.inputs(index, asked),
+                data.inputs(index, known),
+                data.inputs(index[repeated], known[repeated] | plans),
+                data.labels[torch.from_numpy(index)],
+            )
 
         return draw
 
@@ -210,10 +203,7 @@ class AmortizedMLPEstimator(FittedNetwork, NoctEstimator):
 
     @classmethod
     def from_state(  # type: ignore[override]
-        cls,
-        config: dict[str, Any],
-        arrays: dict[str, NDArray[Any]],
-        predictor: Network,
+        cls, config: dict[str, Any], arrays: dict[str, NDArray[Any]], predictor: Network
     ) -> Self:
         """Inverse of `state`, with the restored `predictor_`, which has its own state."""
         out = super().from_state(config, arrays)
@@ -221,26 +211,16 @@ class AmortizedMLPEstimator(FittedNetwork, NoctEstimator):
         return out
 
 
-class _Batch:
+class _Batch(NamedTuple):
     """Subjects at different times, their requests, and plans for each."""
 
-    def __init__(
-        self,
-        data: EncodedCohort,
-        index: NDArray[np.int64],
-        asked: NDArray[np.bool_],
-        known: NDArray[np.bool_],
-        repeated: NDArray[np.int64],
-        plans: NDArray[np.bool_],
-        time: NDArray[np.int64],
-    ) -> None:
-        self.time = torch.from_numpy(time)
-        self.repeated = torch.from_numpy(repeated)
-        self.plans = torch.from_numpy(plans)
-        self.inputs_asked = data.inputs(index, asked)
-        self.inputs_known = data.inputs(index, known)
-        self.inputs_planned = data.inputs(index[repeated], known[repeated] | plans)
-        self.labels = data.labels[torch.from_numpy(index)]
+    time: Tensor
+    repeated: Tensor  # the subject of each plan
+    plans: Tensor
+    inputs_asked: Tensor
+    inputs_known: Tensor
+    inputs_planned: Tensor
+    labels: Tensor
 
 
 def _random_plans(open_slots: NDArray[np.bool_], rng: np.random.Generator) -> NDArray[np.bool_]:

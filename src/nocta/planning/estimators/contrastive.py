@@ -7,6 +7,7 @@ metric is learned (`embedding.py`); for the ablation it comes from the predictor
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
 import numpy as np
@@ -28,16 +29,14 @@ from nocta.predictors.walking import WalkingNet, walking_net
 
 
 class VotingState(NamedTuple):
-    """States of the predictors for every voter after some prefixes.
-
-    Voters are grouped by fold, that is by the predictor that was not trained on them.
-    """
+    """The predictor's state of every voter after some prefixes, by the fold it was held out of."""
 
     neighbors: Neighbors
     voters: dict[int, Tensor]  # positions among all n * K voters, by fold
     hidden: dict[int, Tensor]  # (voters of the fold, prefixes, hidden)
 
 
+@dataclass(eq=False, repr=False)
 class ContrastiveEstimator(SequentialEstimator):
     """Averages the plug-in loss over the nearest training subjects.
 
@@ -55,19 +54,11 @@ class ContrastiveEstimator(SequentialEstimator):
     #: Subjects searched for at once. Each holds every voter's state, so few stay in cache.
     chunk: ClassVar[int] = 4
 
-    def __init__(
-        self,
-        bank: NeighborBank,
-        targets: LossTargets,
-        loss: PlanningLoss = "cross-entropy",
-        reduction: LossReduction = "sum",
-        limits: Limits = DEFAULT_LIMITS,
-    ) -> None:
-        self.bank = bank
-        self.targets = targets
-        self.loss: PlanningLoss = loss
-        self.reduction: LossReduction = reduction
-        self.limits = limits
+    bank: NeighborBank
+    targets: LossTargets
+    loss: PlanningLoss = "cross-entropy"
+    reduction: LossReduction = "sum"
+    limits: Limits = DEFAULT_LIMITS
 
     # -- plans shared by all subjects, any predictor ------------------------------
 
@@ -137,11 +128,9 @@ class ContrastiveEstimator(SequentialEstimator):
     ) -> tuple[Tensor, Tensor]:
         """The predictor's states `(v, q, s, h)` for `v` voters one slot later, and losses."""
         net, data = self._net(fold), self.targets.data[fold]
-        slots, frame = data.slots[voters, time], data.frame[voters, time]
-        shown = slots[:, None] * subsets.float()[:, data.owner]
-        rest = frame[:, None].expand(-1, len(subsets), -1)
-        inputs = torch.cat([shown, rest], dim=-1)
-        hidden = net.extend(known[:, :, None], inputs[:, None])
+        shown = data.slots[voters, time][:, None] * subsets.float()[:, data.owner]
+        rest = data.frame[voters, time][:, None].expand(-1, len(subsets), -1)
+        hidden = net.extend(known[:, :, None], torch.cat([shown, rest], dim=-1)[:, None])
         logits = net.read(hidden)
         log_proba = F.log_softmax(logits / self.targets.networks[fold].temperature_, dim=-1)
         labels = data.labels[voters, time][:, None, None]

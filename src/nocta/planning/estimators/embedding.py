@@ -8,6 +8,7 @@ future-candidate distributions are.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Literal, Self
 
 import numpy as np
@@ -38,6 +39,7 @@ EMBEDDING_TRAINING = TrainingConfig(
 )
 
 
+@dataclass(eq=False, repr=False)
 class Embedding(FittedNetwork):
     """Maps what is known about a subject to a point (`g_phi`).
 
@@ -60,35 +62,19 @@ class Embedding(FittedNetwork):
         seed: Same seed, same network.
     """
 
-    def __init__(
-        self,
-        network: Literal["mlp", "recurrent"] = "mlp",
-        hidden: int = 32,
-        n_layers: int = 4,
-        n_dimensions: int = 32,
-        n_candidates: int = 200,
-        n_top_plans: int = 5,
-        similarity_scale: float = 1.0,
-        margin: float = 1.0,
-        weighting: Weighting = "softmax",
-        reduction: LossReduction = "sum",
-        n_validation_masks: int = 32,
-        training: TrainingConfig = EMBEDDING_TRAINING,
-        seed: int = 0,
-    ) -> None:
-        self.network: Literal["mlp", "recurrent"] = network
-        self.hidden = hidden
-        self.n_layers = n_layers
-        self.n_dimensions = n_dimensions
-        self.n_candidates = n_candidates
-        self.n_top_plans = n_top_plans
-        self.similarity_scale = similarity_scale
-        self.margin = margin
-        self.weighting: Weighting = weighting
-        self.reduction: LossReduction = reduction
-        self.n_validation_masks = n_validation_masks
-        self.training = training
-        self.seed = seed
+    network: Literal["mlp", "recurrent"] = "mlp"
+    hidden: int = 32
+    n_layers: int = 4
+    n_dimensions: int = 32
+    n_candidates: int = 200
+    n_top_plans: int = 5
+    similarity_scale: float = 1.0
+    margin: float = 1.0
+    weighting: Weighting = "softmax"
+    reduction: LossReduction = "sum"
+    n_validation_masks: int = 32
+    training: TrainingConfig = EMBEDDING_TRAINING
+    seed: int = 0
 
     def fit(
         self,
@@ -102,13 +88,8 @@ class Embedding(FittedNetwork):
     ) -> Self:
         """Learn from pairs of training subjects; the weights best on validation pairs are kept.
 
-        Args:
-            train_cohort: Subjects to learn from.
-            train_targets: Their losses under any request; the first kind is used.
-            val_cohort: Subjects for early stopping.
-            val_targets: Their losses.
-            cost_weights: Trade-offs (`alpha`) over which similarity is averaged.
-            progress: Show a bar.
+        Similarity is averaged over `cost_weights` (`alpha`), under the first kind of loss of the
+        targets.
         """
         if len(cost_weights) == 0 or min(cost_weights) < 0:
             raise ConfigError(
@@ -122,18 +103,11 @@ class Embedding(FittedNetwork):
             pairs = _Pairs(self, train_cohort, train_targets, cost_weights)
             held_out = self._held_out(val_cohort, val_targets, cost_weights)
 
-            def batch_loss(index: NDArray[np.int64]) -> Tensor:
-                inputs, time, alike = pairs.draw(index, rng)
-                return self._pair_loss(inputs, time, alike)
-
-            def validation_loss() -> float:
-                return float(np.mean([float(self._pair_loss(*group)) for group in held_out]))
-
             self.log_ = train(
                 self.net_,
                 len(train_cohort),
-                batch_loss,
-                validation_loss,
+                lambda index: self._pair_loss(*pairs.draw(index, rng)),
+                lambda: float(np.mean([float(self._pair_loss(*group)) for group in held_out])),
                 self.training,
                 rng,
                 description="embedding",
@@ -173,11 +147,9 @@ class Embedding(FittedNetwork):
 
     @torch.no_grad()
     def embed(self, inputs: Tensor, time: int) -> Tensor:
-        """Points of subjects at slot `time`, `(n, n_dimensions)`.
+        """Points of subjects at slot `time`, `(n, n_dimensions)`, from inputs of `encoder_`.
 
-        Args:
-            inputs: `(n, L, width)` from `encoder_`; nothing may be known after `time`.
-            time: The current slot, from -1 to `L - 2`.
+        Nothing may be known after `time`, which runs from -1 to `L - 2`.
         """
         self._check_fitted()
         if isinstance(self.net_, MLPNet):

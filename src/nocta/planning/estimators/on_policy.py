@@ -28,8 +28,7 @@ class PlanMemory:
 
     def __call__(self, observation: Observation, found: FoundPlans) -> None:
         """Remember the best plans of one batch (the `on_plans` hook of a planner)."""
-        before = observation.history.requested[:, None]
-        asked = before | found.plans  # (n, r, L, M)
+        asked = observation.history.requested[:, None] | found.plans  # (n, r, L, M)
         n_plans = found.plans.shape[1]
         self.subjects.append(np.repeat(observation.rows, n_plans))
         self.times.append(np.repeat(observation.time, n_plans))
@@ -42,12 +41,8 @@ class PlanMemory:
 class RememberedPlans:
     """Draws training requests: part random, part remembered with a few slots flipped.
 
-    Args:
-        memory: Decisions of the planner on the training subjects.
-        n_subjects: Number of training subjects; some may not be remembered.
-        open_slots: `(L, M)` what may be requested.
-        share: Share of the draws taken from memory.
-        flips: Expected number of slots flipped in the planned part.
+    `share` is the part of the draws taken from memory, for subjects that are remembered; `flips`
+    the expected number of slots flipped in the planned part.
     """
 
     def __init__(

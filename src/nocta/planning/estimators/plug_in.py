@@ -28,13 +28,8 @@ def plan_losses(
 ) -> Tensor:
     """Loss-to-go of every plan for every subject, `(n, p, n_kinds)`.
 
-    Args:
-        targets: Losses of the subjects on record.
-        index: `(n,)` which of them.
-        requested: `(n, L, M)` or `(L, M)` what is assumed to have been requested by `time`.
-        plans: `(p, L, M)` shared by all; false at and before `time`.
-        time: The current slot; -1 before the first visit.
-        reduction: Sum over the later times, or mean over the labelled ones.
+    `requested`, `(n, L, M)` or `(L, M)`, is assumed to have been requested by `time`; `plans`,
+    `(p, L, M)`, are shared by all and false at and before `time`.
     """
     requested = np.broadcast_to(requested, (len(index), *plans.shape[1:])).copy()
     size = max(1, _ROWS // len(plans))
@@ -80,7 +75,7 @@ def tree_losses(
 ) -> Tensor:
     """One kind of loss-to-go of every plan of a tree, `(n, p)`; see `grows_trees`.
 
-    Args are those of `plan_losses`, with the same `requested`, `(L, M)`, for all subjects.
+    The same `requested`, `(L, M)`, holds for all subjects.
     """
     predictor, data = targets.predictors[0], targets.data[0]
     assert isinstance(predictor, PlanScorer)

@@ -97,14 +97,7 @@ class LossTargets:
     def judge(
         self, log_proba: Tensor, labels: Tensor, soft: Tensor | None, kind: PlanningLoss
     ) -> Tensor:
-        """Losses of predictions; 0 if the label is -1.
-
-        Args:
-            log_proba: `(..., C)` predictions.
-            labels: `(...)` labels on record; they broadcast.
-            soft: `(..., C)` soft labels of the same subjects and times, if there are any.
-            kind: Which loss.
-        """
+        """Losses of log-probabilities `(..., C)`; 0 if the label is -1. Labels broadcast."""
         if self.expected:
             return self_expected_losses(log_proba, kind) * (labels >= 0)
         if soft is not None:
