@@ -73,7 +73,3 @@ class BeliefGraph:
     @property
     def n_beliefs(self) -> int:
         return sum(level.n_nodes for level in self.levels)
-
-    @property
-    def n_actions(self) -> int:
-        return self.levels[0].n_actions

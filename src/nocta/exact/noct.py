@@ -39,8 +39,7 @@ class PlanTable:
         price = (cost_weight + _TIE) * self.costs
         if n_rounds is not None:
             price = np.where(self.rounds > n_rounds, np.inf, price)
-        best: IntArray = (self.rewards - price).argmax(axis=1)
-        return best
+        return np.asarray((self.rewards - price).argmax(axis=1))
 
     def values(self, cost_weight: float, n_rounds: int | None = None) -> FloatArray:
         """`(n_nodes,)` minus NOCT of the best plan at each belief."""
@@ -72,8 +71,7 @@ def plan_tables(
             table = PlanTable(t, actions[:, None], level.reward(loss), level.costs)
         else:
             rewards = level.reward(loss)[:, :, None] + level.expect(table.rewards)
-            n_rest = len(table.plans)
-            first = np.repeat(actions, n_rest)[:, None]
+            first = np.repeat(actions, len(table.plans))[:, None]
             table = PlanTable(
                 level=t,
                 plans=np.hstack([first, np.tile(table.plans, (level.n_actions, 1))]),
@@ -103,8 +101,7 @@ def noct_policies(
     actions: list[list[NDArray[np.int32]]] = [[] for _ in cost_weights]
     for table in plan_tables(graph, loss):
         for weight, collected in zip(cost_weights, actions, strict=True):
-            best = table.best(weight)
-            collected.append(table.plans[best, 0].astype(np.int32))
+            collected.append(table.plans[table.best(weight), 0].astype(np.int32))
     if replan:
         return [GraphPolicy(graph, tuple(collected[::-1])) for collected in actions]
     return [constant_policy(graph, table.plans[table.best(w)[0]].tolist()) for w in cost_weights]

@@ -72,8 +72,7 @@ def _bellman(
         quality[:, 0] += level.expect(following)[:, 0]
         quality[:, 1:, 1:] += level.expect(following[:, :-1])[:, 1:]
     quality[:, 1:, 0] = -np.inf
-    best: FloatArray = quality.max(axis=1)
-    return best
+    return np.asarray(quality.max(axis=1))
 
 
 class FrontierPoint(NamedTuple):
@@ -111,8 +110,7 @@ class OptimalFrontier:
 
 def accuracy_at(frontier: OptimalFrontier, cost: ArrayLike) -> FloatArray:
     """The greatest accuracy at a mean cost; constant beyond the last vertex."""
-    at = np.asarray(cost, dtype=np.float64)
-    return np.asarray(np.interp(at, frontier.cost, frontier.accuracy))
+    return np.asarray(np.interp(np.asarray(cost), frontier.cost, frontier.accuracy))
 
 
 def optimal_frontier(
@@ -152,8 +150,7 @@ def optimal_frontier(
                 vertices.append(point)
                 waiting += [(point, right), (left, point)]
     ordered = sorted(set(vertices), key=lambda p: p.cost)
-    columns = np.array(ordered, dtype=np.float64).T
-    return OptimalFrontier(*columns)
+    return OptimalFrontier(*np.array(ordered, dtype=np.float64).T)
 
 
 def _prohibitive_weight(graph: BeliefGraph) -> float:

@@ -160,8 +160,7 @@ def synthetic_task(
 def _draw(odds: FloatArray, rng: np.random.Generator) -> IntArray:
     """One category per row of `odds`, `(n, n_categories)`."""
     edges = odds.cumsum(axis=1)[:, :-1]
-    drawn: IntArray = (rng.random((len(odds), 1)) >= edges).sum(axis=1)
-    return drawn
+    return np.asarray((rng.random((len(odds), 1)) >= edges).sum(axis=1))
 
 
 def _shape_problems(task: FiniteTask) -> list[str]:
