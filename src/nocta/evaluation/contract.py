@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Sequence
-from contextlib import suppress
 from copy import deepcopy
 from dataclasses import replace
 from itertools import product
@@ -144,7 +143,7 @@ def _check_others(
 ) -> None:
     """The values of one subject must not change the prediction for another."""
     kept = rng.random(len(cohort)) < 0.5
-    world = perturb(cohort, ("future",), requested, -1, rng)
+    world = perturb(cohort, ["future"], requested, -1, rng)
     mixed = replace(cohort, values=np.where(kept[:, None, None], cohort.values, world.values))
     now = predictor.predict_proba(History.of(mixed, requested))
     if not same_rows(probabilities[kept], now[kept]).all():
@@ -201,8 +200,11 @@ def _save_and_load(item: T) -> T | None:
             item.save(Path(folder) / "saved")
             return cast("T", kind.load(Path(folder) / "saved"))
     if hasattr(item, "state") and hasattr(kind, "from_state"):
-        with suppress(ModelError):  # a member cannot be saved
-            return cast("T", kind.from_state(*item.state()))
+        try:
+            state = item.state()
+        except ModelError:  # a member cannot be saved
+            return None
+        return cast("T", kind.from_state(*state))
     return None
 
 

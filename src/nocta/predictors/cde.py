@@ -25,7 +25,7 @@ from torch import Tensor, nn
 
 from nocta.core.errors import MissingExtraError
 from nocta.predictors.encoding import InputEncoder
-from nocta.predictors.neural import ClassWeight, NeuralPredictor
+from nocta.predictors.neural import ClassWeight, NeuralPredictor, head_of_one_layer
 from nocta.predictors.training import TrainingConfig
 
 #: Length of the whole follow-up on the path's time axis, as in the authors' own task.
@@ -42,10 +42,6 @@ class CdeEncoder(nn.Module):
     The channels of the path are time, the last known inputs of every feature (values, which of
     them are known, levels of discrete columns, requested but unavailable), and how often each
     feature was requested, so that a repeated value is still an event.
-
-    Args:
-        encoder: Fitted; encodes the inputs.
-        hidden: Size of the state.
     """
 
     owner: Tensor
@@ -70,9 +66,7 @@ class CdeEncoder(nn.Module):
         slots, frame = self._cut(inputs)
         path = self._path(slots)  # (n, L, channels)
         first: Tensor = self.start(torch.cat([path[:, 0], frame[:, 0]], dim=-1))
-        if path.shape[1] == 1:
-            return first[:, None]
-        return self._integrate(path, first)
+        return self._integrate(path, first) if path.shape[1] > 1 else first[:, None]
 
     def advance(self, row: Tensor, carry: Carry | None) -> tuple[Tensor, Carry]:
         """State after one more slot, from its inputs `(n, width)` and where the last one ended."""
@@ -146,16 +140,12 @@ class CdeNet(nn.Module):
         super().__init__()
         self.encoder = CdeEncoder(encoder, hidden)
         self.drop = nn.Dropout(dropout)
-        self.head = nn.Sequential(
-            nn.Linear(hidden, hidden), nn.ReLU(), nn.Linear(hidden, n_outputs)
-        )
+        self.head = head_of_one_layer(hidden, n_outputs)
 
     def states(self, inputs: Tensor) -> Tensor:
-        """State after every slot, `(n, L, hidden)`."""
         return self.encoder.states(inputs)
 
     def forward(self, inputs: Tensor) -> Tensor:
-        """Outputs at every slot, `(n, L, n_outputs)`."""
         return self.head(self.drop(self.states(inputs)))  # type: ignore[no-any-return]
 
 

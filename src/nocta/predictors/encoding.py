@@ -55,12 +55,11 @@ class InputEncoder:
 
     @property
     def width(self) -> int:
-        """Length of the input vector of one slot."""
         return self.slot_width + self.n_times_ + 2 * self.context_.width
 
     @property
     def n_value_columns(self) -> int:
-        """How many entries at the head of the vector are values."""
+        """Number of entries at the head of the vector that are values."""
         return self.values_.width
 
     @property
@@ -69,7 +68,6 @@ class InputEncoder:
         return len(self.slot_owner_)
 
     def encode(self, history: History) -> Tensor:
-        """Network inputs `(n, L, width)`."""
         slots = self.encode_slots(history.values, history.unavailable)
         return torch.cat([slots, self.encode_frame(history.context)], dim=2)
 
@@ -89,7 +87,6 @@ class InputEncoder:
         return torch.from_numpy(np.concatenate([slot, free], axis=2, dtype=np.float32))
 
     def state(self) -> dict[str, NDArray[Any]]:
-        """Arrays that restore the encoder."""
         return {
             "level_column": self.level_column_,
             "level_value": self.level_value_,
@@ -101,33 +98,21 @@ class InputEncoder:
 
     @classmethod
     def from_state(cls, state: dict[str, NDArray[Any]]) -> InputEncoder:
-        """Inverse of `state`."""
         out = cls()
         out.level_column_, out.level_value_ = state["level_column"], state["level_value"]
         out.slot_owner_ = state["slot_owner"]
         out.n_times_, out.n_features_ = (int(v) for v in state["shape"])
-        parts: dict[str, dict[str, NDArray[Any]]] = {"values": {}, "context": {}}
-        for key, array in state.items():
-            head, _, tail = key.partition(".")
-            if tail:
-                parts[head][tail] = array
-        out.values_ = _ColumnScaler.from_state(parts["values"])
-        out.context_ = _ColumnScaler.from_state(parts["context"])
+        out.values_ = _ColumnScaler.from_state(arrays_under(state, "values."))
+        out.context_ = _ColumnScaler.from_state(arrays_under(state, "context."))
         return out
 
 
 class EncodedCohort:
     """A cohort that is encoded once and then masked for every request.
 
-    An input is zero if it was not requested, so requesting less is a product with 0 or 1. A large
-    cohort is not kept encoded: `slots`, `frame` and `recorded` then encode the subjects they are
-    indexed with, to the same numbers.
-
-    Args:
-        encoder: Fitted.
-        cohort: The subjects.
-        most_held: Largest size, in numbers, that is kept in memory; infinite for a cohort that is
-            read whole many times.
+    An input is zero if it was not requested, so requesting less is a product with 0 or 1. A cohort
+    larger than `most_held` numbers is not kept encoded: `slots`, `frame` and `recorded` then encode
+    the subjects they are indexed with, to the same numbers.
     """
 
     slots: Tensor | OnDemand[Tensor]
@@ -167,12 +152,7 @@ class EncodedCohort:
 
 
 class OnDemand(Generic[A]):
-    """An array with one row per subject, computed for the rows it is indexed with.
-
-    Args:
-        cohort: The subjects.
-        compute: The rows of some of them.
-    """
+    """An array with one row per subject, computed for the rows it is indexed with."""
 
     def __init__(self, cohort: Cohort, compute: Callable[[Cohort], A]) -> None:
         self._cohort, self._compute = cohort, compute
@@ -228,3 +208,8 @@ class _ColumnScaler:
 def _skew(column: NDArray[np.float64]) -> float:
     spread = column.std()
     return float(((column - column.mean()) ** 3).mean() / spread**3) if spread > 1e-8 else 0.0
+
+
+def arrays_under(arrays: dict[str, NDArray[Any]], prefix: str) -> dict[str, NDArray[Any]]:
+    """The arrays whose name begins with `prefix`, without it."""
+    return {k.removeprefix(prefix): v for k, v in arrays.items() if k.startswith(prefix)}

@@ -21,12 +21,7 @@ from numpy.typing import NDArray
 from nocta.core.cohort import Cohort
 from nocta.core.errors import DataError
 from nocta.core.random_plans import random_requests
-from nocta.predictors.cross_fitted import (
-    SMALL,
-    CrossFittedPredictor,
-    check_output,
-    cross_fit,
-)
+from nocta.predictors.cross_fitted import SMALL, CrossFittedPredictor, check_output, cross_fit
 from nocta.predictors.encoding import EncodedCohort
 from nocta.predictors.mixed import MixedPredictor
 from nocta.predictors.mlp import MLPPredictor

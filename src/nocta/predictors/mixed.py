@@ -24,12 +24,7 @@ from nocta.predictors.walking import WalkingNet
 
 
 class MixedNet(nn.Module):
-    """Several causal networks; the output is the logarithm of their mean probability.
-
-    Args:
-        members: Networks over the same inputs; all are `WalkingNet`.
-        temperatures: Divisors of each member's outputs.
-    """
+    """The logarithm of the mean probability of walking networks, each with its own temperature."""
 
     def __init__(self, members: Sequence[nn.Module], temperatures: Sequence[float]) -> None:
         super().__init__()
@@ -37,11 +32,9 @@ class MixedNet(nn.Module):
         self.register_buffer("temperatures", torch.tensor(list(temperatures)))
 
     def forward(self, inputs: Tensor) -> Tensor:
-        """Log-probabilities at every slot, `(n, L, C)`."""
         return self._mean([member(inputs) for member in self.members])
 
     def states(self, inputs: Tensor) -> Tensor:
-        """States of all members after every slot, side by side."""
         walked = [member.states(inputs) for member in self.members]  # type: ignore[operator]
         return torch.cat(walked, dim=-1)
 

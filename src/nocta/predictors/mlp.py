@@ -23,16 +23,7 @@ PAPER_TRAINING = TrainingConfig(epochs=400, learning_rate=1e-2, patience=40, che
 
 
 class MLPNet(nn.Module):
-    """Fully connected layers with ReLU, the first one shared between all times as a running sum.
-
-    Args:
-        slot_width: Length of what one slot contributes.
-        context_width: Length of the free context.
-        n_times: Number of slots (`L`), also the length of the time indicator.
-        hidden: Units of each hidden layer.
-        n_outputs: Outputs at every time.
-        n_layers: Hidden layers.
-    """
+    """Fully connected layers with ReLU, the first one shared between all times as a running sum."""
 
     def __init__(
         self,
@@ -75,11 +66,9 @@ class MLPNet(nn.Module):
         return out
 
     def states(self, inputs: Tensor) -> Tensor:
-        """Last hidden layer at every time, `(n, L, hidden)`."""
         return self.after_first(self.first(inputs))
 
     def forward(self, inputs: Tensor) -> Tensor:
-        """Outputs at every time, `(n, L, n_outputs)`."""
         return self.head(self.states(inputs))  # type: ignore[no-any-return]
 
     def frame_at(self, frame: Tensor, time: int) -> Tensor:
@@ -130,13 +119,8 @@ class MLPPredictor(NeuralPredictor):
         """Calibrated log-probabilities if each plan were carried out, `(n, p, L - start, C)`.
 
         Each feature's share of the first layer is computed once per subject; a plan then costs
-        additions only.
-
-        Args:
-            inputs: `(n, L, width)` what is known.
-            slots: `(n, L, slot_width)` everything recorded, as in `EncodedCohort.slots`.
-            plans: `(p, L, M)` shared by all subjects; false before `start` and for known values.
-            start: First time wanted; `t + 1` for the loss-to-go from slot `t`.
+        additions only. `slots` is everything recorded, as in `EncodedCohort.slots`. Plans `(p, L,
+        M)` are shared by all subjects, and false before `start` and for known values.
         """
         known = self.net_.first(inputs)[:, None, start:]
         planned = plans[:, start:].float()
@@ -152,7 +136,7 @@ class MLPPredictor(NeuralPredictor):
         """Calibrated log-probabilities at every node of a tree of plans, `(n, nodes, C)`.
 
         The first layer of all nodes and subjects is one matrix product. Units are the first axis:
-        layers this narrow run twice as fast that way. Arguments as of `plan_log_proba`.
+        layers this narrow run twice as fast that way.
         """
         net, start = self.net_, inputs.shape[1] - tree.n_later
         known = net.first(inputs)[:, start:].permute(2, 0, 1)  # (h, n, later)

@@ -20,7 +20,7 @@ from nocta.core.errors import NotFittedError
 from nocta.core.history import History
 from nocta.core.predictor import Predictor, State
 from nocta.core.random_plans import random_requests
-from nocta.predictors.encoding import EncodedCohort, InputEncoder
+from nocta.predictors.encoding import EncodedCohort, InputEncoder, arrays_under
 from nocta.predictors.training import TrainingConfig, TrainingLog, train
 
 ClassWeight = Literal["balanced"] | None
@@ -72,14 +72,9 @@ class NeuralPredictor(BaseEstimator, Predictor):  # type: ignore[misc]
     ) -> Self:
         """Train under random masks, stop early on validation, calibrate on validation.
 
-        Args:
-            train_cohort: Subjects to learn from.
-            val_cohort: Subjects that decide when to stop.
-            seed: Replaces the one the predictor was constructed with.
-            requests: What is requested of the training subjects at these positions, as
-                `(b, L, M)`; random sets of every density by default.
-            progress: Show a bar.
-            on_epoch: Called with epoch and validation loss at every check.
+        `seed` replaces the one the predictor was constructed with. `requests` gives what is
+        requested of the training subjects at some positions, `(b, L, M)`; random sets of every
+        density by default. `on_epoch` is called with epoch and validation loss at every check.
         """
         self.seed = self.seed if seed is None else seed
         rng = np.random.default_rng(self.seed)
@@ -110,14 +105,11 @@ class NeuralPredictor(BaseEstimator, Predictor):  # type: ignore[misc]
             logits = self.net_(data.inputs(index, ask(index, rng)))
             return cross_entropy(logits, data.labels[torch.as_tensor(index)], weight)
 
-        def validation_loss() -> float:
-            return self._validation_loss(val_inputs, val_labels, weight)
-
         self.log_ = train(
             self.net_,
             len(train_cohort),
             batch_loss,
-            validation_loss,
+            lambda: self._validation_loss(val_inputs, val_labels, weight),
             self.training,
             rng,
             description="predictor",
@@ -157,11 +149,9 @@ class NeuralPredictor(BaseEstimator, Predictor):  # type: ignore[misc]
         return torch.cat([self.net_(piece) for piece in torch.split(inputs, _CHUNK)])
 
     def predict_proba(self, history: History) -> NDArray[np.float32]:
-        """Class probabilities at every time, `(n, L, C)`; causal."""
         return self.log_proba(self.encode(history)).exp().numpy()
 
     def encode(self, history: History) -> Tensor:
-        """Network inputs of a history, `(n, L, width)`."""
         if not hasattr(self, "net_"):
             raise NotFittedError("This predictor is not fitted yet; call `fit(train, val)` first.")
         return self.encoder_.encode(history)
@@ -178,8 +168,9 @@ class NeuralPredictor(BaseEstimator, Predictor):  # type: ignore[misc]
         return torch.cat([states(piece) for piece in torch.split(inputs, _CHUNK)])
 
     def state(self) -> State:
-        """Plain configuration and arrays that restore the fitted predictor."""
-        config = {"kind": self.kind, **_plain(self.get_params(deep=False))}
+        params = self.get_params(deep=False)
+        plain = {k: vars(v).copy() if is_dataclass(v) else v for k, v in params.items()}
+        config = {"kind": self.kind, **plain}
         config["fitted"] = {
             "n_classes": self.n_classes_,
             "n_times": self.n_times_,
@@ -192,7 +183,6 @@ class NeuralPredictor(BaseEstimator, Predictor):  # type: ignore[misc]
 
     @classmethod
     def from_state(cls, config: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Self:
-        """Inverse of `state`."""
         options = {k: v for k, v in config.items() if k not in ("kind", "fitted")}
         for name, bundle in cls.bundles.items():
             if name in options:
@@ -208,6 +198,10 @@ class NeuralPredictor(BaseEstimator, Predictor):  # type: ignore[misc]
         out.net_.load_state_dict({k: torch.from_numpy(np.array(v)) for k, v in weights.items()})
         out.net_.eval()
         return out
+
+
+def head_of_one_layer(hidden: int, n_outputs: int) -> nn.Sequential:
+    return nn.Sequential(nn.Linear(hidden, hidden), nn.ReLU(), nn.Linear(hidden, n_outputs))
 
 
 def cross_entropy(logits: Tensor, labels: Tensor, weight: Tensor | None = None) -> Tensor:
@@ -228,12 +222,3 @@ def _fit_temperature(logits: Tensor, labels: Tensor) -> float:
         return 1.0
     found = minimize_scalar(objective, bounds=(-1.5, 1.5), method="bounded")
     return float(np.exp(found.x))
-
-
-def _plain(params: dict[str, Any]) -> dict[str, Any]:
-    return {k: vars(v).copy() if is_dataclass(v) else v for k, v in params.items()}
-
-
-def arrays_under(arrays: dict[str, NDArray[Any]], prefix: str) -> dict[str, NDArray[Any]]:
-    """The arrays whose name begins with `prefix`, without it."""
-    return {k.removeprefix(prefix): v for k, v in arrays.items() if k.startswith(prefix)}

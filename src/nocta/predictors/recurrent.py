@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from nocta.predictors.gru import combine, input_half, state_half
-from nocta.predictors.neural import ClassWeight, NeuralPredictor
+from nocta.predictors.neural import ClassWeight, NeuralPredictor, head_of_one_layer
 from nocta.predictors.training import TrainingConfig
 
 
@@ -24,17 +24,13 @@ class CellNet(nn.Module):
         self.embed = nn.Linear(width, hidden)
         self.cell = nn.GRU(hidden, hidden, batch_first=True)
         self.drop = nn.Dropout(dropout)
-        self.head = nn.Sequential(
-            nn.Linear(hidden, hidden), nn.ReLU(), nn.Linear(hidden, n_outputs)
-        )
+        self.head = head_of_one_layer(hidden, n_outputs)
 
     def states(self, inputs: Tensor) -> Tensor:
-        """Hidden state after every slot, `(n, L, hidden)`."""
         out, _ = self.cell(self.drop(F.relu(self.embed(inputs))))
         return out  # type: ignore[no-any-return]
 
     def forward(self, inputs: Tensor) -> Tensor:
-        """Outputs at every slot, `(n, L, n_outputs)`."""
         return self.head(self.drop(self.states(inputs)))  # type: ignore[no-any-return]
 
 
@@ -42,7 +38,6 @@ class RecurrentNet(CellNet):
     """A `CellNet` that can walk slot by slot (`nocta.predictors.walking.WalkingNet`)."""
 
     def input_half(self, inputs: Tensor) -> Tensor:
-        """The recurrent unit's share of one slot's inputs, `(..., 3 * hidden)`."""
         return input_half(self.cell, F.relu(self.embed(inputs)))
 
     @property

@@ -37,30 +37,19 @@ _UNSEEN = 3.0
 
 @dataclass(frozen=True)
 class RowLimits:
-    """How many rows (a labeled visit under a random mask) the regression is fitted on.
+    """How many rows (a labeled visit under a random mask) the regression is fitted on."""
 
-    Args:
-        masks: Random masks per training subject, at least.
-        wanted: Number of rows to aim for with more masks.
-        most: Maximum number of rows; above it, an even sample of the subjects is used.
-        at_once: Subjects under a mask that are summarized at once; bounds memory.
-    """
-
-    masks: int = 4
-    wanted: int = 20_000
-    most: int = 400_000
-    at_once: int = 4096
+    masks: int = 4  # random masks per training subject, at least
+    wanted: int = 20_000  # rows to aim for with more masks
+    most: int = 400_000  # above it, an even sample of the subjects is used
+    at_once: int = 4096  # subjects under a mask that are summarized at once; bounds memory
 
 
 class SummaryNet(nn.Module):
-    """Summaries of the past, standardized, and one linear layer.
+    """Summaries of the past, standardized, and one linear layer; an additive `WalkingNet`.
 
     A state holds per column the last and first value, sum, count and age of the last value; then
     the inputs that belong to the present slot alone.
-
-    Args:
-        encoder: Fitted; says which input belongs to which column.
-        n_outputs: Outputs at every slot.
     """
 
     column: Tensor
@@ -86,16 +75,9 @@ class SummaryNet(nn.Module):
 
     @property
     def state_width(self) -> int:
-        """Length of a state."""
         return 3 * len(self.column) + 2 * self.n_columns + self.n_features + self.frame_width
 
     def extend(self, state: Tensor, inputs: Tensor) -> Tensor:
-        """States after one more slot; the leading axes of both broadcast.
-
-        Args:
-            state: `(..., state_width)` after the slot before.
-            inputs: `(..., width)` of the slot.
-        """
         channels, known, present = self._split(inputs)
         last, first, total, count, age, _ = self._parts(state)
         seen = known[..., self.column]
@@ -111,7 +93,6 @@ class SummaryNet(nn.Module):
         return torch.cat([p.expand(*shape, p.shape[-1]) for p in (*parts, present)], dim=-1)
 
     def walk(self, inputs: Tensor) -> Tensor:
-        """States after every slot, `(n, L, width)` to `(n, L, state_width)`."""
         channels, known, present = self._split(inputs)
         slot = torch.arange(inputs.shape[1])[None, :, None]
         count = known.cumsum(dim=1)
@@ -141,17 +122,13 @@ class SummaryNet(nn.Module):
         return (summaries - self.centre) / self.scale
 
     def read(self, state: Tensor) -> Tensor:
-        """Outputs at the slot that a state has reached."""
         return self.head((self.summaries(state) - self.centre) / self.scale)  # type: ignore[no-any-return]
 
     def shares(self, state: Tensor) -> tuple[Tensor, Tensor]:
         """The outputs at the slot a state has reached, in parts that add up to them.
 
-        Every summary belongs to one feature, and the outputs are linear in them.
-
-        Returns:
-            What does not depend on what was acquired, `(..., C)`, and what each feature adds,
-            `(..., M, C)`.
+        Every summary belongs to one feature, and the outputs are linear in them: what does not
+        depend on what was acquired, `(..., C)`, and what each feature adds, `(..., M, C)`.
         """
         seen = (self.summaries(state) - self.centre) / self.scale
         n = len(self.owner)
@@ -162,7 +139,6 @@ class SummaryNet(nn.Module):
         return free, added.view(*added.shape[:-1], self.n_features, self.head.out_features)
 
     def forward(self, inputs: Tensor) -> Tensor:
-        """Outputs at every slot, `(n, L, n_outputs)`."""
         return self.head(self.states(inputs))  # type: ignore[no-any-return]
 
     def _gated_summaries(self, inputs: Tensor) -> Tensor:

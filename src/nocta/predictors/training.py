@@ -80,16 +80,9 @@ def train(
 ) -> TrainingLog:
     """Minimize `batch_loss` over minibatches of subjects; keep the weights best on validation.
 
-    Args:
-        module: Its parameters are trained in place and end as the best ones seen.
-        n_train: Number of training subjects.
-        batch_loss: Loss of the subjects at these positions.
-        validation_loss: Evaluated without gradients, always under the same masks.
-        config: Epochs, learning rate and so on.
-        rng: Shuffles the subjects.
-        description: Shown on the bar.
-        progress: Show the bar.
-        on_epoch: Called with epoch and validation loss at every check.
+    The module's parameters are trained in place. `batch_loss` is that of the subjects at some
+    positions; `validation_loss` is evaluated without gradients, always under the same masks.
+    `on_epoch` is called with epoch and validation loss at every check.
     """
     optimizer = torch.optim.AdamW(
         module.parameters(), lr=config.learning_rate, weight_decay=config.weight_decay

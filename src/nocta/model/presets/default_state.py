@@ -21,8 +21,7 @@ from nocta.planning.estimators.retrieval import NeighborBank
 from nocta.planning.estimators.targets import LossTargets
 from nocta.planning.space import ActionTable
 from nocta.predictors.cross_fitted import CrossFittedPredictor
-from nocta.predictors.encoding import InputEncoder
-from nocta.predictors.neural import arrays_under
+from nocta.predictors.encoding import InputEncoder, arrays_under
 
 if TYPE_CHECKING:
     from nocta.model.presets.default import DefaultPlanner

@@ -28,6 +28,7 @@ from nocta.planning.estimators.targets import LossTargets
 from nocta.planning.objective import PlanningLoss
 from nocta.predictors.encoding import EncodedCohort, InputEncoder
 from nocta.predictors.gru import combine, input_half, state_half
+from nocta.predictors.neural import head_of_one_layer
 from nocta.predictors.training import TrainingConfig, train
 
 #: The losses that every fit learns to predict; a policy plans with one of them.
@@ -50,9 +51,7 @@ class PlanNet(nn.Module):
         self.plan = nn.Linear(n_features + width - slot_width, hidden)
         self.cell = nn.GRU(hidden, hidden, batch_first=True)
         self.drop = nn.Dropout(dropout)
-        self.head = nn.Sequential(
-            nn.Linear(hidden, hidden), nn.ReLU(), nn.Linear(hidden, len(LOSSES))
-        )
+        self.head = head_of_one_layer(hidden, len(LOSSES))
 
     def forward(self, history: Tensor, plan: Tensor, planned: Tensor) -> Tensor:
         """Expected losses at every slot, `(n, s, L, n_losses)`; valid after the current slot.

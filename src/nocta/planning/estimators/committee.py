@@ -20,7 +20,7 @@ from nocta.core.errors import ConfigError
 from nocta.core.policy import Observation
 from nocta.planning.estimators.amortized import AmortizedEstimator, PlanState
 from nocta.planning.estimators.sequential import SequentialEstimator
-from nocta.predictors.neural import arrays_under
+from nocta.predictors.encoding import arrays_under
 
 
 class EnsembleEstimator(SequentialEstimator):
