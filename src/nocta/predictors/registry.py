@@ -9,7 +9,7 @@ saved folder.
 from __future__ import annotations
 
 from importlib import import_module
-from typing import Any
+from typing import Any, cast
 
 from numpy.typing import NDArray
 
