@@ -22,24 +22,19 @@ Search = Callable[[Observation, NDArray[np.float64]], FoundPlans]
 
 @dataclass(eq=False, repr=False)
 class PlanningPolicy(Policy):
-    """Plans ahead, acquires the earliest part of the plan, and replans (Algorithm 1).
+    """Plans ahead, acquires the earliest part of the plan, and replans (Algorithm 1)."""
 
-    Args:
-        predictor: Predicts from what was acquired.
-        search: Finds the best plans under an estimator of loss-to-go.
-        cost_weight: What one unit of cost is worth in loss (`alpha`), one number or one per subject
-            of the roll-out.
-        replan: Plan again after each acquisition; otherwise the first plan is carried out.
-        chunk: Number of subjects searched at once; small chunks stay in the processor's cache.
-        on_plans: Called with every batch of observations and the plans found for it.
-    """
-
-    predictor: Predictor
-    search: Search
+    predictor: Predictor  # predicts from what was acquired
+    search: Search  # finds the best plans under an estimator of loss-to-go
+    #: What one unit of cost is worth in loss (`alpha`), one number or one per subject of the
+    #: roll-out.
     cost_weight: float | NDArray[np.float64]
     _: KW_ONLY
+    #: Plan again after each acquisition; otherwise the first plan is carried out.
     replan: bool = True
+    #: Number of subjects searched at once; small chunks stay in the processor's cache.
     chunk: int = 256
+    #: Called with every batch of observations and the plans found for it.
     on_plans: Callable[[Observation, FoundPlans], None] | None = None
     _committed: dict[int, NDArray[np.bool_]] = field(init=False, default_factory=dict)
 

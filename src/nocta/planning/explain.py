@@ -31,34 +31,22 @@ class PlanSummary:
 
 @dataclass(frozen=True)
 class Recommendation:
-    """The next acquisition of one subject, and why.
+    """The next acquisition of one subject, and why."""
 
-    Args:
-        stop: Whether to acquire nothing more.
-        time: The slot to go to next; `None` when stopping.
-        features: What to acquire there.
-        cost: Price of that acquisition, fees included.
-        plan: The plan that begins with it.
-        stopping: The same numbers for acquiring nothing more.
-        runner_up: The next best plan, if there is one.
-        prediction: Class probabilities at the current slot (the first one before any visit).
-        cost_weight: The cost weight used.
-        stop_reason: Why nothing more is acquired: this is the last visit, nothing is left to
-            acquire, everything left is over the budget, or no plan is worth its cost.
-        cheapest: Price of the cheapest acquisition that is left, fees included.
-    """
-
-    stop: bool
-    time: int | None
-    features: list[str]
-    cost: float
-    plan: PlanSummary
-    stopping: PlanSummary
-    runner_up: PlanSummary | None
+    stop: bool  # whether to acquire nothing more
+    time: int | None  # the slot to go to next; `None` when stopping
+    features: list[str]  # what to acquire there
+    cost: float  # price of that acquisition, fees included
+    plan: PlanSummary  # the plan that begins with it
+    stopping: PlanSummary  # the same numbers for acquiring nothing more
+    runner_up: PlanSummary | None  # the next best plan, if there is one
+    #: Class probabilities at the current slot (the first one before any visit).
     prediction: list[float]
-    cost_weight: float
+    cost_weight: float  # the cost weight used
+    #: Why nothing more is acquired: this is the last visit, nothing is left to acquire, everything
+    #: left is over the budget, or no plan is worth its cost.
     stop_reason: StopReason | None = None
-    cheapest: float | None = None
+    cheapest: float | None = None  # price of the cheapest acquisition that is left, fees included
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data, ready for JSON."""

@@ -151,22 +151,13 @@ class CdeNet(nn.Module):
 
 @dataclass(eq=False, repr=False)
 class CdePredictor(NeuralPredictor):
-    """Neural controlled differential equation over visit slots: causal, one pass for every slot.
-
-    Args:
-        hidden: Size of the state.
-        dropout: On the input of the head.
-        training: Epochs, learning rate and so on.
-        class_weight: `"balanced"` counters rare classes; it distorts probabilities.
-        calibrate: Fit a temperature on validation.
-        seed: Same seed, same network.
-    """
+    """Neural controlled differential equation over visit slots: causal, one pass for every slot."""
 
     kind = "cde"
     net_: CdeNet = field(init=False, repr=False)
 
-    hidden: int = 32
-    dropout: float = 0.0
+    hidden: int = 32  # size of the state
+    dropout: float = 0.0  # on the input of the head
     training: TrainingConfig = TrainingConfig()  # noqa: RUF009 - frozen
     class_weight: ClassWeight = None
     calibrate: bool = True

@@ -41,25 +41,18 @@ _AT_ONCE = 4 * 4096
 
 @dataclass(frozen=True)
 class ChoiceRules:
-    """How the `default` preset chooses between predictors.
+    """How the `default` preset chooses between predictors."""
 
-    Args:
-        overfit: A network overfits if its validation loss exceeds its training loss this many
-            times.
-        clearly_better: With few subjects, a predictor with more freedom needs at most this
-            multiple of the loss: a network against a linear model, one without dropout against
-            one with.
-        noisy: Labels are noisy if the loss with everything known exceeds this share of the loss
-            with nothing known.
-        many: With this many training subjects or more, noise in the labels averages out.
-        small: With fewer training subjects than this, subjects are few.
-    """
-
+    #: A network overfits if its validation loss exceeds its training loss this many times.
     overfit: float = 1.02
+    #: With few subjects, a predictor with more freedom needs at most this multiple of the loss: a
+    #: network against a linear model, one without dropout against one with.
     clearly_better: float = 0.9
+    #: Labels are noisy if the loss with everything known exceeds this share of the loss with
+    #: nothing known.
     noisy: float = 0.25
-    many: int = 20_000
-    small: int = SMALL
+    many: int = 20_000  # with this many training subjects or more, noise in the labels averages out
+    small: int = SMALL  # with fewer training subjects than this, subjects are few
 
     def candidate(self, train: Cohort, dropout: float, seed: int) -> RecurrentPredictor:
         """A network whose size and training follow the number of subjects."""

@@ -87,21 +87,14 @@ class MLPPredictor(NeuralPredictor):
 
     Small and fast, with a fast path for many plans (`PlanScorer`). Every slot has its own weights,
     so with many slots or features it needs more data than `RecurrentPredictor`.
-
-    Args:
-        hidden: Units of each hidden layer: 10 for the paper's synthetic task and ADNI, 32 for OAI.
-        n_layers: Hidden layers.
-        training: Epochs, learning rate and so on.
-        class_weight: `"balanced"` counters rare classes; it distorts probabilities.
-        calibrate: Fit a temperature on validation.
-        seed: Same seed, same network.
     """
 
     kind = "mlp"
     net_: MLPNet = field(init=False, repr=False)
 
+    #: Units of each hidden layer: 10 for the paper's synthetic task and ADNI, 32 for OAI.
     hidden: int = 10
-    n_layers: int = 2
+    n_layers: int = 2  # hidden layers
     training: TrainingConfig = PAPER_TRAINING
     class_weight: ClassWeight = None
     calibrate: bool = True

@@ -35,9 +35,9 @@ class NeuralPredictor(BaseEstimator, Predictor):  # type: ignore[misc]
     """
 
     training: TrainingConfig
-    class_weight: ClassWeight
-    calibrate: bool
-    seed: int
+    class_weight: ClassWeight  # "balanced" counters rare classes; it distorts probabilities
+    calibrate: bool  # fit a temperature on validation
+    seed: int  # same seed, same network
     #: Name of this class in a saved model.
     kind: str
     #: Constructor arguments that are dataclasses.

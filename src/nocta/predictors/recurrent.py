@@ -64,22 +64,13 @@ class LSTMNet(CellNet):
 
 @dataclass(eq=False, repr=False)
 class RecurrentPredictor(NeuralPredictor):
-    """Gated recurrent network over visit slots; the `default` preset's if there are many subjects.
-
-    Args:
-        hidden: Units of the recurrent state.
-        dropout: On the inputs of the recurrent unit and of the head.
-        training: Epochs, learning rate and so on.
-        class_weight: `"balanced"` counters rare classes; it distorts probabilities.
-        calibrate: Fit a temperature on validation.
-        seed: Same seed, same network.
-    """
+    """Gated recurrent network over visit slots: the `default` preset's for many subjects."""
 
     kind = "recurrent"
     net_: CellNet = field(init=False, repr=False)
 
-    hidden: int = 64
-    dropout: float = 0.0
+    hidden: int = 64  # units of the recurrent state
+    dropout: float = 0.0  # on the inputs of the recurrent unit and of the head
     training: TrainingConfig = TrainingConfig()  # noqa: RUF009 - frozen
     class_weight: ClassWeight = None
     calibrate: bool = True

@@ -186,16 +186,7 @@ class SummaryNet(nn.Module):
 
 @dataclass(eq=False, repr=False)
 class SummaryPredictor(NeuralPredictor):
-    """Logistic regression on summaries of what was acquired.
-
-    Args:
-        inverse_penalties: Strengths of the prior to choose from on validation (scikit-learn's
-            `C`, with every labeled visit counted once).
-        class_weight: `"balanced"` counters rare classes; it distorts probabilities.
-        calibrate: Fit a temperature on validation.
-        seed: Same seed, same predictor.
-        rows: Size of the regression.
-    """
+    """Logistic regression on summaries of what was acquired."""
 
     kind = "summary"
     bundles: ClassVar[dict[str, type]] = {"rows": RowLimits}
@@ -203,11 +194,13 @@ class SummaryPredictor(NeuralPredictor):
     #: Steps of the log are strengths of the prior, in their order; nothing is trained in epochs.
     log_: TrainingLog = field(init=False, repr=False)
 
+    #: Strengths of the prior to choose from on validation (scikit-learn's `C`, with every labeled
+    #: visit counted once).
     inverse_penalties: tuple[float, ...] = INVERSE_PENALTIES
     class_weight: ClassWeight = None
     calibrate: bool = True
     seed: int = 0
-    rows: RowLimits = RowLimits()
+    rows: RowLimits = RowLimits()  # size of the regression
 
     def build_net(self, width: int, n_classes: int, n_times: int) -> nn.Module:
         return SummaryNet(self.encoder_, n_classes)

@@ -85,23 +85,15 @@ class AmortizedEstimator(FittedNetwork, SequentialEstimator):
 
     Choose it for fast decisions. One fit serves every cost weight, every budget, and both planning
     losses.
-
-    Args:
-        hidden: Units of encoder and decoder.
-        dropout: Dropout of the inputs of the encoder and of the head.
-        n_starts: Number of current times drawn per subject and training step.
-        training: Epochs, learning rate and so on.
-        loss: The loss that scores plans; may be changed after the fit.
-        seed: Same seed, same network.
     """
 
     net_: PlanNet = field(init=False, repr=False)
 
-    hidden: int = 64
-    dropout: float = 0.0
-    n_starts: int = 3
+    hidden: int = 64  # units of encoder and decoder
+    dropout: float = 0.0  # dropout of the inputs of the encoder and of the head
+    n_starts: int = 3  # number of current times drawn per subject and training step
     training: TrainingConfig = TrainingConfig(epochs=120)  # noqa: RUF009 - frozen
-    loss: PlanningLoss = "cross-entropy"
+    loss: PlanningLoss = "cross-entropy"  # the loss that scores plans; may be changed after the fit
     seed: int = 0
 
     def fit(

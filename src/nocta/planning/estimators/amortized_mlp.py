@@ -62,32 +62,22 @@ class GainNet(MLPNet):
 
 @dataclass(eq=False, repr=False)
 class AmortizedMLPEstimator(FittedNetwork, NoctEstimator):
-    """Predicts how much loss each plan saves compared with stopping.
-
-    Args:
-        hidden: Units of each of the two hidden layers; the paper uses the predictor's size.
-        joint_weight: Weight of the regression relative to the predictor's cross-entropy (`lambda`).
-        fine_tune: Also train the predictor (equation 10); otherwise it stays fixed.
-        n_plans: Number of random plans per subject and training step.
-        reduction: Sum or mean of the loss over later times.
-        pin_stopping: Score the empty plan as exactly zero; otherwise the network scores it.
-        training: Epochs, learning rate and so on.
-        seed: Same seed, same network.
-        limits: How many plans are scored at once.
-    """
+    """Predicts how much loss each plan saves compared with stopping."""
 
     predictor_: Any = field(init=False, repr=False)  # a network predictor
     net_: GainNet = field(init=False, repr=False)
 
-    hidden: int = 10
+    hidden: int = 10  # units of each of the two hidden layers; the paper uses the predictor's size
+    #: Weight of the regression relative to the predictor's cross-entropy (`lambda`).
     joint_weight: float = 1.0
-    fine_tune: bool = True
-    n_plans: int = 2
-    reduction: LossReduction = "sum"
+    fine_tune: bool = True  # also train the predictor (equation 10); otherwise it stays fixed
+    n_plans: int = 2  # number of random plans per subject and training step
+    reduction: LossReduction = "sum"  # sum or mean of the loss over later times
+    #: Score the empty plan as exactly zero; otherwise the network scores it.
     pin_stopping: bool = False
     training: TrainingConfig = AMORTIZED_TRAINING
     seed: int = 0
-    limits: Limits = DEFAULT_LIMITS
+    limits: Limits = DEFAULT_LIMITS  # how many plans are scored at once
 
     def fit(
         self,

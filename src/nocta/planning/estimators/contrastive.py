@@ -42,23 +42,17 @@ class ContrastiveEstimator(SequentialEstimator):
 
     Choose it if the evidence for a plan should be real subjects that can be shown. Each decision
     looks up neighbors; `AmortizedEstimator` answers from one network.
-
-    Args:
-        bank: Finds the neighbors.
-        targets: Losses of the same training subjects under any request.
-        loss: The loss that scores plans; may be changed at any time.
-        reduction: Sum of the loss over later times (equation 1), or mean over labelled ones.
-        limits: How much of the voters' states is held at once.
     """
 
     #: Subjects searched for at once. Each holds every voter's state, so few stay in cache.
     chunk: ClassVar[int] = 4
 
-    bank: NeighborBank
-    targets: LossTargets
-    loss: PlanningLoss = "cross-entropy"
+    bank: NeighborBank  # finds the neighbors
+    targets: LossTargets  # losses of the same training subjects under any request
+    loss: PlanningLoss = "cross-entropy"  # the loss that scores plans; may be changed at any time
+    #: Sum of the loss over later times (equation 1), or mean over labelled ones.
     reduction: LossReduction = "sum"
-    limits: Limits = DEFAULT_LIMITS
+    limits: Limits = DEFAULT_LIMITS  # how much of the voters' states is held at once
 
     # -- plans shared by all subjects, any predictor ------------------------------
 

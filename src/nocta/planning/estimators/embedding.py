@@ -45,34 +45,20 @@ class Embedding(FittedNetwork):
 
     The similarity of two subjects is averaged over the cost weights given to `fit`: one as in the
     paper, or several for an embedding that serves a whole range.
-
-    Args:
-        network: `"mlp"` as in the paper, or `"recurrent"`.
-        hidden: Units of each hidden layer: 32 in the paper, 64 for OAI.
-        n_layers: Number of hidden layers of `"mlp"`.
-        n_dimensions: Length of the embedding (`E`).
-        n_candidates: Number of random plans from which each subject's best ones are taken.
-        n_top_plans: Number of best plans that count (`kappa`).
-        similarity_scale: How sharply divergence lowers similarity (`beta`).
-        margin: Squared distance beyond which dissimilar pairs no longer repel (`gamma`).
-        weighting: How the top plans are combined; see `future_distribution`.
-        reduction: Sum or mean of the loss over later times.
-        n_validation_masks: Number of masks under which validation pairs are compared.
-        training: Epochs and so on; `batch_size` subjects share a mask, and all their pairs count.
-        seed: Same seed, same network.
     """
 
-    network: Literal["mlp", "recurrent"] = "mlp"
-    hidden: int = 32
-    n_layers: int = 4
-    n_dimensions: int = 32
-    n_candidates: int = 200
-    n_top_plans: int = 5
-    similarity_scale: float = 1.0
-    margin: float = 1.0
-    weighting: Weighting = "softmax"
-    reduction: LossReduction = "sum"
-    n_validation_masks: int = 32
+    network: Literal["mlp", "recurrent"] = "mlp"  # `"mlp"` as in the paper, or `"recurrent"`
+    hidden: int = 32  # units of each hidden layer: 32 in the paper, 64 for OAI
+    n_layers: int = 4  # number of hidden layers of `"mlp"`
+    n_dimensions: int = 32  # length of the embedding (`E`)
+    n_candidates: int = 200  # number of random plans from which each subject's best ones are taken
+    n_top_plans: int = 5  # number of best plans that count (`kappa`)
+    similarity_scale: float = 1.0  # how sharply divergence lowers similarity (`beta`)
+    margin: float = 1.0  # squared distance beyond which dissimilar pairs no longer repel (`gamma`)
+    weighting: Weighting = "softmax"  # how the top plans are combined; see `future_distribution`
+    reduction: LossReduction = "sum"  # sum or mean of the loss over later times
+    n_validation_masks: int = 32  # number of masks under which validation pairs are compared
+    #: Epochs and so on; `batch_size` subjects share a mask, and all their pairs count.
     training: TrainingConfig = EMBEDDING_TRAINING
     seed: int = 0
 

@@ -45,36 +45,25 @@ class NeighborBank:
     the query's slot, counts. If the metric is a network's, the state of the bank under a mask
     continues its state under the start of the mask, so masks that start alike share most of the
     work.
-
-    Args:
-        train: The subjects to retrieve (`D`).
-        metric: Distance in the learned embedding, in the predictor's last hidden layer, or
-            between the observed values themselves.
-        encoder: Encodes inputs for the metric.
-        embedding: The learned embedding, for that metric.
-        predictor: The predictor's network, for that metric.
-        size: Maximum number of subjects, drawn evenly from `train`.
-        n_neighbors: Number of subjects that vote (`K`).
-        radius: If given, only subjects within this distance vote (the nearest one always does).
-        kernel: Equal votes, or votes that decay with distance.
-        stands_for: `(n_bank,)` weight of each subject's vote, if they were not drawn evenly.
-        index: How the nearest are found, see `nocta.planning.estimators.bank`.
-        limits: How much of the bank under recent masks is kept.
     """
 
-    train: Cohort
+    train: Cohort  # the subjects to retrieve (`D`)
+    #: Distance in the learned embedding, in the predictor's last hidden layer, or between the
+    #: observed values themselves.
     metric: Metric
     _: KW_ONLY
-    encoder: InputEncoder
-    embedding: Embedding | None = None
-    predictor: Network | None = None
-    size: int | None = None
-    n_neighbors: int = 5
+    encoder: InputEncoder  # encodes inputs for the metric
+    embedding: Embedding | None = None  # the learned embedding, for that metric
+    predictor: Network | None = None  # the predictor's network, for that metric
+    size: int | None = None  # maximum number of subjects, drawn evenly from `train`
+    n_neighbors: int = 5  # number of subjects that vote (`K`)
+    #: If given, only subjects within this distance vote (the nearest one always does).
     radius: float | None = None
-    kernel: Kernel = "uniform"
+    kernel: Kernel = "uniform"  # equal votes, or votes that decay with distance
+    #: `(n_bank,)` weight of each subject's vote, if they were not drawn evenly.
     stands_for: NDArray[np.float32] | None = None
-    index: Index = "torch"
-    limits: Limits = DEFAULT_LIMITS
+    index: Index = "torch"  # how the nearest are found, see `nocta.planning.estimators.bank`
+    limits: Limits = DEFAULT_LIMITS  # how much of the bank under recent masks is kept
 
     def __post_init__(self) -> None:
         metric, size = self.metric, self.size
