@@ -83,10 +83,9 @@ def add_increments(task: FiniteTask, belief: FloatArray) -> FloatArray:
     if task.increments is None:
         return belief
     moved = np.zeros_like(belief)
-    width = belief.shape[-1]
     for step in np.unique(task.increments):
         rows = task.increments == step
-        moved[:, rows, step:] = belief[:, rows, : width - step]
+        moved[:, rows, step:] = belief[:, rows, : belief.shape[-1] - step]
     return moved
 
 
@@ -110,8 +109,7 @@ def _condition(
 
 
 def _label_marginal(task: FiniteTask, belief: FloatArray) -> FloatArray:
-    n = len(belief)
-    marginal = np.zeros((n, task.n_classes))
+    marginal = np.zeros((len(belief), task.n_classes))
     if task.state_labels is None:
         marginal[:, : belief.shape[2]] = belief.sum(axis=1)
         return marginal

@@ -66,20 +66,16 @@ def lower_bound_gaps(graph: BeliefGraph, cost_weight: float, loss: Loss) -> list
     for table in plan_tables(graph, loss, prune=False):
         for s in limits:
             noct[s].append(table.values(cost_weight, n_rounds=s))
-    gaps = []
-    for s in limits:
-        optimal = optimal_values(graph, cost_weight, loss, n_rounds=s)
-        gaps.append([v - bound for v, bound in zip(optimal, noct[s][::-1], strict=True)])
-    return gaps
+    optimal = [optimal_values(graph, cost_weight, loss, n_rounds=s) for s in limits]
+    return [[v - bound for v, bound in zip(optimal[s], noct[s][::-1], strict=True)] for s in limits]
 
 
 def replanning_gaps(graph: BeliefGraph, cost_weight: float, loss: Loss) -> list[FloatArray]:
     """What replanning earns beyond the best plan, `NOCT(u) - R`, per level `(n_nodes,)`."""
     committed, actions = [], []
     for table in plan_tables(graph, loss):
-        best = table.best(cost_weight)
         committed.append(table.values(cost_weight))
-        actions.append(table.plans[best, 0].astype(np.int32))
+        actions.append(table.plans[table.best(cost_weight), 0].astype(np.int32))
     replanned = GraphPolicy(graph, tuple(actions[::-1])).values(cost_weight, loss)
     return [r - c for r, c in zip(replanned, committed[::-1], strict=True)]
 

@@ -67,7 +67,8 @@ def recommend(
     """
     if len(history) != 1:
         raise ConfigError(f"`decide` is for one subject; the history has {len(history)}.")
-    now = _latest(history) if time is None else time
+    asked = np.flatnonzero(history.requested[0].any(axis=1))
+    now = int(asked.max(initial=-1)) if time is None else time
     if not -1 <= now < catalog.n_times:
         raise ConfigError(f"time is {now}; slots run from 0 to {catalog.n_times - 1}, -1 before.")
     observation = Observation(
@@ -123,8 +124,3 @@ def _stop_reason(observation: Observation, cheapest: float | None) -> StopReason
     if cheapest > observation.remaining[0] + 1e-9:  # the tolerance of the search
         return "budget"
     return "not worth its cost"
-
-
-def _latest(history: History) -> int:
-    asked = np.flatnonzero(history.requested[0].any(axis=1))
-    return int(asked[-1]) if asked.size else -1

@@ -50,16 +50,6 @@ def loss_to_go(
     Either the sum of equation 1, or the mean over the labelled times.
     """
     total = losses[..., time + 1 :].sum(-1)
-    if reduction == "sum":
-        return total
-    return total / labelled[..., time + 1 :].sum(-1).clamp(min=1)
-
-
-def plug_in_noct(loss: Tensor, cost: Tensor, cost_weight: float) -> Tensor:
-    """Loss-to-go of a plan plus its weighted cost (equation 3)."""
-    return loss + cost_weight * cost
-
-
-def gain(loss_if_stopping: Tensor, loss_of_plan: Tensor) -> Tensor:
-    """Loss a plan saves compared with stopping now (appendix B.3)."""
-    return loss_if_stopping - loss_of_plan
+    if reduction == "mean":
+        total = total / labelled[..., time + 1 :].sum(-1).clamp(min=1)
+    return total

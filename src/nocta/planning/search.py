@@ -132,9 +132,8 @@ def beam_search(
         plans[:, :, k] = actions.subsets[k][picked[:, :, k]]
     charged = np.sum([charges[k][picked[:, :, k]] for k in times], axis=0)
     expected = losses.double()
-    return FoundPlans(
-        plans, expected.gather(1, best).numpy(), charged, cost_weight, expected[:, 0].numpy()
-    )
+    found = expected.gather(1, best).numpy()
+    return FoundPlans(plans, found, charged, cost_weight, expected[:, 0].numpy())
 
 
 def draw_candidates(

@@ -85,7 +85,7 @@ class CdeEncoder(nn.Module):
 
     def _path(self, slots: Tensor) -> Tensor:
         """Time, last known inputs and number of requests at every slot, `(n, L, channels)`."""
-        asked = self._asked(slots)  # (n, L, features)
+        asked = slots @ self.reveals > 0  # (n, L, features)
         n, length, _ = asked.shape
         step = torch.arange(length)
         latest = torch.where(asked, step[:, None], -1).cummax(dim=1).values[..., self.owner]
@@ -95,14 +95,11 @@ class CdeEncoder(nn.Module):
 
     def _continue(self, last: Tensor, slots: Tensor) -> Tensor:
         """The next point of the path, `(n, channels)`."""
-        asked = self._asked(slots)
+        asked = slots @ self.reveals > 0
         n_held = len(self.owner)
         held = torch.where(asked[..., self.owner], slots, last[..., 1 : 1 + n_held])
         counts = last[..., 1 + n_held :] + asked
         return torch.cat([last[..., :1] + self.time_step, held, counts], dim=-1)
-
-    def _asked(self, slots: Tensor) -> Tensor:
-        return slots @ self.reveals > 0
 
     def _integrate(self, path: Tensor, first: Tensor) -> Tensor:
         torchcde = require_torchcde()
@@ -155,7 +152,6 @@ class CdePredictor(NeuralPredictor):
 
     kind = "cde"
     net_: CdeNet = field(init=False, repr=False)
-
     hidden: int = 32  # size of the state
     dropout: float = 0.0  # on the input of the head
     training: TrainingConfig = TrainingConfig()  # noqa: RUF009 - frozen

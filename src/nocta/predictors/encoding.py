@@ -22,13 +22,10 @@ MOST_HELD = 1 << 25
 class InputEncoder:
     """Turns a `History` into one input vector per slot.
 
-    Per slot: standardized values (0 if unknown), which columns are known, indicators of discrete
-    columns, what was requested but unavailable, the slot as one-hot, and the free context.
-    Columns that are positive and skewed are scaled on the log axis.
-
-    Args:
-        max_levels: Columns with at most this many distinct values also enter as indicators.
-        most_sampled: Subjects from which scales are learned, at most; an even sample of more.
+    Per slot: standardized values (0 if unknown), which columns are known, indicators of columns
+    with at most `max_levels` distinct values, what was requested but unavailable, the slot as
+    one-hot, and the free context. Columns that are positive and skewed are scaled on the log axis.
+    Scales are learned from an even sample of at most `most_sampled` subjects.
     """
 
     def __init__(self, max_levels: int = 6, most_sampled: int = 200_000) -> None:

@@ -86,17 +86,10 @@ def fit_predictor(
 ) -> CrossFittedPredictor:
     """Fit what the preset recommends for this cohort, or a plug-in.
 
-    Args:
-        train: Subjects to learn from.
-        val: Subjects that decide when to stop, and which size to take.
-        preset: `"paper"` is the published network; `"default"` adapts to the cohort.
-        seed: Same seed, same networks.
-        progress: Show bars.
-        kind: `"learned"`, or the name of a plug-in, which is fitted once per fold.
-        quick: A quick run: one predictor; a network is trained for a few epochs.
-        class_weight: `"balanced"` counters rare classes. The network then no longer judges
-            itself, and estimators learn from realized losses. Plug-ins ignore it.
-        rules: How the `default` preset chooses.
+    `"paper"` is the published network; `"default"` adapts to the cohort. `kind` is `"learned"`, or
+    the name of a plug-in, which is fitted once per fold. A quick run fits one predictor, a network
+    for a few epochs. With a `class_weight` the network no longer judges itself, and estimators
+    learn from realized losses; plug-ins ignore it.
     """
     for part, cohort in (("training", train), ("validation", val)):
         if not cohort.labelled.any():
@@ -154,7 +147,7 @@ def _most_careful(
     val: Cohort,
     small: bool,
     progress: bool,
-    rules: ChoiceRules = ChoiceRules(),  # noqa: B008 - frozen
+    rules: ChoiceRules,
 ) -> NeuralPredictor:
     """The first network, one with dropout, a linear model, or a mean: as validation says."""
     careful = rules.candidate(train, 0.4 if small else 0.3, first.seed)

@@ -7,16 +7,15 @@ is robust against a few unusual subjects. With noisy labels their mean can be be
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any, Self, cast
 
-import numpy as np
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
 from nocta.core.cohort import Cohort
-from nocta.predictors.neural import Requests
+from nocta.predictors.neural import FitOptions
 from nocta.predictors.recurrent import RecurrentPredictor
 from nocta.predictors.summary import SummaryPredictor
 from nocta.predictors.training import TrainingLog
@@ -107,18 +106,10 @@ class MixedPredictor(RecurrentPredictor):
         self.net_ = MixedNet([network.net_, linear.net_], heat)
         self.net_.eval()
 
-    def _train(
-        self,
-        train_cohort: Cohort,
-        val_cohort: Cohort,
-        requests: Requests | None,
-        rng: np.random.Generator,
-        progress: bool,
-        on_epoch: Callable[[int, float], None] | None,
-    ) -> None:
+    def _train(self, train_cohort: Cohort, val_cohort: Cohort, how: FitOptions) -> None:
         network, linear = self._network(), self._linear()
-        options: dict[str, Any] = {"requests": requests, "progress": progress}
-        network.fit(train_cohort, val_cohort, **options, on_epoch=on_epoch)
+        options: dict[str, Any] = {"requests": how.requests, "progress": how.progress}
+        network.fit(train_cohort, val_cohort, **options, on_epoch=how.on_epoch)
         linear.fit(train_cohort, val_cohort, **options)
         self._mix(network, linear)
         self.log_: TrainingLog = network.log_

@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import is_dataclass
-from typing import Any, ClassVar, Literal, Self
+from typing import Any, ClassVar, Literal, NamedTuple, Self
 
 import numpy as np
 import torch
@@ -26,6 +26,15 @@ from nocta.predictors.training import TrainingConfig, TrainingLog, train
 ClassWeight = Literal["balanced"] | None
 Requests = Callable[[NDArray[np.int64], np.random.Generator], NDArray[np.bool_]]
 _CHUNK = 4096
+
+
+class FitOptions(NamedTuple):
+    """The options of one call of `NeuralPredictor.fit`."""
+
+    requests: Requests | None
+    rng: np.random.Generator
+    progress: bool
+    on_epoch: Callable[[int, float], None] | None
 
 
 class NeuralPredictor(BaseEstimator, Predictor):  # type: ignore[misc]
@@ -83,20 +92,13 @@ class NeuralPredictor(BaseEstimator, Predictor):  # type: ignore[misc]
         with torch.random.fork_rng():
             torch.manual_seed(self.seed)
             self.net_ = self.build_net(self.encoder_.width, self.n_classes_, self.n_times_)
-            self._train(train_cohort, val_cohort, requests, rng, progress, on_epoch)
+            how = FitOptions(requests, rng, progress, on_epoch)
+            self._train(train_cohort, val_cohort, how)
         return self
 
-    def _train(
-        self,
-        train_cohort: Cohort,
-        val_cohort: Cohort,
-        requests: Requests | None,
-        rng: np.random.Generator,
-        progress: bool,
-        on_epoch: Callable[[int, float], None] | None,
-    ) -> None:
-        open_slots = train_cohort.catalog.open_slots
-        ask = requests or (lambda index, r: random_requests(len(index), open_slots, r))
+    def _train(self, train_cohort: Cohort, val_cohort: Cohort, how: FitOptions) -> None:
+        open_slots, rng = train_cohort.catalog.open_slots, how.rng
+        ask = how.requests or (lambda index, r: random_requests(len(index), open_slots, r))
         data = EncodedCohort(self.encoder_, train_cohort)
         weight = self._class_weights(train_cohort)
         val_inputs, val_labels = self._validation_set(val_cohort, open_slots)
@@ -113,8 +115,8 @@ class NeuralPredictor(BaseEstimator, Predictor):  # type: ignore[misc]
             self.training,
             rng,
             description="predictor",
-            progress=progress,
-            on_epoch=on_epoch,
+            progress=how.progress,
+            on_epoch=how.on_epoch,
         )
         self._calibrate(val_inputs, val_labels)
 

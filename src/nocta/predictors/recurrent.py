@@ -68,7 +68,6 @@ class RecurrentPredictor(NeuralPredictor):
 
     kind = "recurrent"
     net_: CellNet = field(init=False, repr=False)
-
     hidden: int = 64  # units of the recurrent state
     dropout: float = 0.0  # on the inputs of the recurrent unit and of the head
     training: TrainingConfig = TrainingConfig()  # noqa: RUF009 - frozen

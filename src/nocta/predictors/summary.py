@@ -8,7 +8,6 @@ fitted under random masks. It has few enough weights for a few hundred subjects.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import ClassVar
 
@@ -24,7 +23,7 @@ from nocta.core.cohort import Cohort, even_rows
 from nocta.core.errors import ConfigError
 from nocta.core.random_plans import random_requests
 from nocta.predictors.encoding import EncodedCohort, InputEncoder
-from nocta.predictors.neural import ClassWeight, NeuralPredictor, Requests
+from nocta.predictors.neural import ClassWeight, FitOptions, NeuralPredictor, Requests
 from nocta.predictors.training import TrainingLog
 
 #: Strengths of the weights' prior that validation chooses from, the strongest first.
@@ -205,20 +204,12 @@ class SummaryPredictor(NeuralPredictor):
     def build_net(self, width: int, n_classes: int, n_times: int) -> nn.Module:
         return SummaryNet(self.encoder_, n_classes)
 
-    def _train(
-        self,
-        train_cohort: Cohort,
-        val_cohort: Cohort,
-        requests: Requests | None,
-        rng: np.random.Generator,
-        progress: bool,
-        on_epoch: Callable[[int, float], None] | None,
-    ) -> None:
+    def _train(self, train_cohort: Cohort, val_cohort: Cohort, how: FitOptions) -> None:
         if not self.inverse_penalties:
             raise ConfigError("inverse_penalties is empty; give at least one positive number.")
         open_slots = train_cohort.catalog.open_slots
-        ask = requests or (lambda index, r: random_requests(len(index), open_slots, r))
-        rows, labels, copies = self._rows(train_cohort, ask, rng)
+        ask = how.requests or (lambda index, r: random_requests(len(index), open_slots, r))
+        rows, labels, copies = self._rows(train_cohort, ask, how.rng)
         spread = rows.std(dim=0)
         self.net_.centre.copy_(rows.mean(dim=0))
         self.net_.scale.copy_(torch.where(spread > 1e-6, spread, 1.0))
@@ -235,8 +226,8 @@ class SummaryPredictor(NeuralPredictor):
             self._fit_weights(model, table, labels, each)
             loss = self._validation_loss(val_inputs, val_labels, weight)
             found.append((loss, {k: v.clone() for k, v in self.net_.state_dict().items()}))
-            if on_epoch is not None:
-                on_epoch(step + 1, loss)
+            if how.on_epoch is not None:
+                how.on_epoch(step + 1, loss)
         best = int(np.argmin([loss for loss, _ in found]))
         self.net_.load_state_dict(found[best][1])
         self.net_.eval()

@@ -17,27 +17,17 @@ from nocta.core.progress import progress_bar
 
 @dataclass(frozen=True)
 class TrainingConfig:
-    """How long and how fast to train.
+    """How long and how fast to train."""
 
-    Args:
-        epochs: Maximum number of passes over the training subjects.
-        batch_size: Subjects per step.
-        learning_rate: Peak of the one-cycle schedule, or the constant rate.
-        schedule: `"one-cycle"` or `"constant"`.
-        weight_decay: AdamW's weight decay.
-        patience: Stop after this many checks without a better validation loss.
-        check_every: Epochs between two checks on validation.
-        most_per_epoch: Maximum number of subjects per epoch, drawn again each time, so that a
-            fit on a larger cohort takes no longer.
-    """
-
-    epochs: int = 200
-    batch_size: int = 256
-    learning_rate: float = 3e-3
-    schedule: str = "one-cycle"
-    weight_decay: float = 0.0
-    patience: int = 20
-    check_every: int = 4
+    epochs: int = 200  # maximum number of passes over the training subjects
+    batch_size: int = 256  # subjects per step
+    learning_rate: float = 3e-3  # peak of the one-cycle schedule, or the constant rate
+    schedule: str = "one-cycle"  # `"one-cycle"` or `"constant"`
+    weight_decay: float = 0.0  # AdamW's weight decay
+    patience: int = 20  # stop after this many checks without a better validation loss
+    check_every: int = 4  # epochs between two checks on validation
+    #: Maximum number of subjects per epoch, drawn again each time, so that a fit on a larger cohort
+    #: takes no longer.
     most_per_epoch: int = 50_000
 
     def n_batches(self, n_train: int) -> int:

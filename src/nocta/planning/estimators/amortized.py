@@ -88,7 +88,6 @@ class AmortizedEstimator(FittedNetwork, SequentialEstimator):
     """
 
     net_: PlanNet = field(init=False, repr=False)
-
     hidden: int = 64  # units of encoder and decoder
     dropout: float = 0.0  # dropout of the inputs of the encoder and of the head
     n_starts: int = 3  # number of current times drawn per subject and training step
@@ -131,8 +130,9 @@ class AmortizedEstimator(FittedNetwork, SequentialEstimator):
             def batch_loss(index: NDArray[np.int64]) -> Tensor:
                 asked, earliest = draw(index, rng)
                 starts = self._draw_starts(earliest, rng)
-                losses = train_targets(index, asked)
-                return self._regression_loss(data, index, asked, losses, starts)
+                return self._regression_loss(
+                    data, index, asked, train_targets(index, asked), starts
+                )
 
             self.log_ = train(
                 self.net_,
@@ -198,10 +198,7 @@ class AmortizedEstimator(FittedNetwork, SequentialEstimator):
 
 def random_plans(open_slots: NDArray[np.bool_]) -> Requests:
     """Random requests, which are plans from the first slot on."""
-
-    def draw(
-        index: NDArray[np.int64], rng: np.random.Generator
-    ) -> tuple[NDArray[np.bool_], NDArray[np.int64]]:
-        return random_requests(len(index), open_slots, rng), np.full(len(index), -1)
-
-    return draw
+    return lambda index, rng: (
+        random_requests(len(index), open_slots, rng),
+        np.full(len(index), -1),
+    )

@@ -24,7 +24,7 @@ from nocta.core.predictor import Network
 from nocta.core.random_plans import random_requests
 from nocta.planning.estimators.network import FittedNetwork
 from nocta.planning.limits import DEFAULT_LIMITS, Limits
-from nocta.planning.objective import LossReduction, gain, loss_to_go, losses_at_times
+from nocta.planning.objective import LossReduction, loss_to_go, losses_at_times
 from nocta.predictors.encoding import EncodedCohort
 from nocta.predictors.mlp import MLPNet
 from nocta.predictors.neural import Requests, cross_entropy
@@ -66,7 +66,6 @@ class AmortizedMLPEstimator(FittedNetwork, NoctEstimator):
 
     predictor_: Any = field(init=False, repr=False)  # a network predictor
     net_: GainNet = field(init=False, repr=False)
-
     hidden: int = 10  # units of each of the two hidden layers; the paper uses the predictor's size
     #: Weight of the regression relative to the predictor's cross-entropy (`lambda`).
     joint_weight: float = 1.0
@@ -157,7 +156,7 @@ class AmortizedMLPEstimator(FittedNetwork, NoctEstimator):
         with torch.no_grad():
             stopping = self._loss_to_go(net(batch.inputs_known), batch, everyone)
             planned = self._loss_to_go(net(batch.inputs_planned), batch, batch.repeated)
-        target = gain(stopping[batch.repeated], planned)
+        target = stopping[batch.repeated] - planned  # the gain of appendix B.3
         subject = self.net_.subject_part(batch.inputs_known, batch.time)[batch.repeated]
         found = self.net_.gains(subject + self.net_.plan_part(batch.plans))
         regression = (found - target).square().mean()

@@ -6,7 +6,7 @@ serves one mask only. An approximate index would not pay, so both ways to search
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 import torch
@@ -71,17 +71,13 @@ def nearest_points(queries: Tensor, bank: Tensor, k: int, index: Index) -> tuple
         distance = torch.cdist(queries, bank, compute_mode="donot_use_mm_for_euclid_dist")
         found = distance.topk(k, largest=False, sorted=True)
         return found.indices, found.values
-    flat = _faiss().IndexFlatL2(bank.shape[1])
-    flat.add(np.ascontiguousarray(bank.numpy()))
-    squared, positions = flat.search(np.ascontiguousarray(queries.numpy()), k)
-    return torch.from_numpy(positions), torch.from_numpy(np.sqrt(np.maximum(squared, 0)))
-
-
-def _faiss() -> Any:
     try:
         import faiss
     except ImportError:
         raise MissingExtraError(
             "neighbor_index='faiss' needs faiss: pip install 'nocta[faiss]', or use 'torch'."
         ) from None
-    return faiss
+    flat = faiss.IndexFlatL2(bank.shape[1])
+    flat.add(np.ascontiguousarray(bank.numpy()))
+    squared, positions = flat.search(np.ascontiguousarray(queries.numpy()), k)
+    return torch.from_numpy(positions), torch.from_numpy(np.sqrt(np.maximum(squared, 0)))

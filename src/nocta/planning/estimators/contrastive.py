@@ -83,7 +83,8 @@ class ContrastiveEstimator(SequentialEstimator):
         neighbors = self.bank.nearest(observation)
         time, k = int(observation.time[0]), neighbors.subjects.shape[1]
         flat = neighbors.subjects.reshape(-1).numpy()
-        voters = self._by_fold(flat)
+        folds = self.targets.fold[flat]  # by the predictor that was not trained on the voter
+        voters = {int(f): torch.from_numpy(np.flatnonzero(folds == f)) for f in np.unique(folds)}
         hidden: dict[int, Tensor] = {}
         for fold, rows in voters.items():
             net = self._net(fold)
@@ -135,11 +136,6 @@ class ContrastiveEstimator(SequentialEstimator):
     def _require_sum(self) -> None:
         if self.reduction != "sum":
             raise ConfigError("Growing plans slot by slot needs loss_reduction='sum'.")
-
-    def _by_fold(self, subjects: NDArray[np.int64]) -> dict[int, Tensor]:
-        """Positions grouped by the predictor that was not trained on the subject."""
-        folds = self.targets.fold[subjects]
-        return {int(f): torch.from_numpy(np.flatnonzero(folds == f)) for f in np.unique(folds)}
 
     def _net(self, fold: int) -> WalkingNet:
         net = walking_net(self.targets.predictors[fold])

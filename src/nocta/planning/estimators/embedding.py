@@ -28,7 +28,7 @@ from nocta.planning.estimators.future_distribution import (
 from nocta.planning.estimators.network import FittedNetwork
 from nocta.planning.estimators.plug_in import plan_losses
 from nocta.planning.estimators.targets import LossTargets
-from nocta.planning.objective import LossReduction, plug_in_noct
+from nocta.planning.objective import LossReduction
 from nocta.predictors.encoding import EncodedCohort, InputEncoder
 from nocta.predictors.mlp import MLPNet
 from nocta.predictors.recurrent import RecurrentNet
@@ -87,7 +87,13 @@ class Embedding(FittedNetwork):
             torch.manual_seed(self.seed)
             self.net_ = self._build()
             pairs = _Pairs(self, train_cohort, train_targets, cost_weights)
-            held_out = self._held_out(val_cohort, val_targets, cost_weights)
+            val_rng = np.random.default_rng(self.seed + 1)
+            val_pairs = _Pairs(self, val_cohort, val_targets, cost_weights)
+            size = min(self.training.batch_size, len(val_cohort))
+            held_out = [
+                val_pairs.draw(val_rng.choice(len(val_cohort), size, replace=False), val_rng)
+                for _ in range(self.n_validation_masks)
+            ]
 
             self.log_ = train(
                 self.net_,
@@ -100,17 +106,6 @@ class Embedding(FittedNetwork):
                 progress=progress,
             )
         return self
-
-    def _held_out(
-        self, cohort: Cohort, targets: LossTargets, cost_weights: Sequence[float]
-    ) -> list[tuple[Tensor, int, Tensor]]:
-        rng = np.random.default_rng(self.seed + 1)
-        pairs = _Pairs(self, cohort, targets, cost_weights)
-        size = min(self.training.batch_size, len(cohort))
-        return [
-            pairs.draw(rng.choice(len(cohort), size, replace=False), rng)
-            for _ in range(self.n_validation_masks)
-        ]
 
     def _build(self) -> nn.Module:
         e = self.encoder_
@@ -164,29 +159,19 @@ class _Pairs:
         self, index: NDArray[np.int64], rng: np.random.Generator
     ) -> tuple[Tensor, int, Tensor]:
         """Inputs `(b, L, width)`, the time, and similarities `(b, b)`."""
-        length = self.catalog.n_times
+        s, length = self.settings, self.catalog.n_times
         time = int(rng.integers(self.earliest, length - 1))
         later = np.arange(length)[:, None] > time
         known = random_requests(1, self.catalog.open_slots, rng)[0] & ~later
-        plans = uniform_plans(self.settings.n_candidates, self.catalog.open_slots & later, rng)
+        plans = uniform_plans(s.n_candidates, self.catalog.open_slots & later, rng)
         inputs = self.data.inputs(index, np.repeat(known[None], len(index), axis=0))
-        return inputs, time, self._similarities(index, known, plans, time)
-
-    def _similarities(
-        self,
-        index: NDArray[np.int64],
-        known: NDArray[np.bool_],
-        plans: NDArray[np.bool_],
-        time: int,
-    ) -> Tensor:
-        s = self.settings
         losses = plan_losses(self.targets, index, known, plans, time, s.reduction)[..., 0]
         # Unavailable values are not charged.
         recorded = self.data.recorded[index][:, None]
         cost = torch.from_numpy(self.catalog.cost_of(plans & recorded)).float()
         total = torch.zeros(len(index), len(index))
         for weight in self.cost_weights:
-            scores = plug_in_noct(losses, cost, weight)
+            scores = losses + weight * cost  # the plug-in NOCT of equation 3
             zeta = future_distribution(torch.from_numpy(plans), scores, s.n_top_plans, s.weighting)
             total += similarity(zeta[:, None], zeta[None], s.similarity_scale)
-        return total / len(self.cost_weights)
+        return inputs, time, total / len(self.cost_weights)

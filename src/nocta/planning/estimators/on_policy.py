@@ -1,9 +1,8 @@
 """Refresh on own plans: train the estimator on plans that the planner itself makes.
 
 Random requests rarely look like a good plan. So after a first fit the planner runs on the training
-subjects under many cost weights, and its plan at every decision is kept. A plan must not depend on
-values seen after it was made, or the estimator would learn hindsight. So plans are kept as made,
-not as revised later.
+subjects under many cost weights. Its plan at every decision is kept as made, not as revised later:
+a plan that depended on values seen after it was made would teach the estimator hindsight.
 """
 
 from __future__ import annotations

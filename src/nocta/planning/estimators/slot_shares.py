@@ -130,8 +130,8 @@ class SlotShares:
         """Compute new patterns; one mask holds a pattern of every feature."""
         if not wanted:
             return
-        n_features = self.targets.data[0].owner.max().item() + 1
-        waiting: list[list[bytes]] = [[] for _ in range(int(n_features))]
+        n_features = int(self.targets.data[0].owner.max()) + 1
+        waiting: list[list[bytes]] = [[] for _ in range(n_features)]
         for feature, pattern in wanted:
             waiting[feature].append(pattern)
         masks = np.zeros((max(map(len, waiting)), self.time, len(waiting)), dtype=bool)
@@ -147,9 +147,8 @@ class SlotShares:
             for i, pattern in enumerate(patterns):
                 self.place[feature, pattern] = len(self.place)
                 rows.append(added[i, :, :, feature].transpose(1, 2))
-        self.table = (
-            torch.cat([self.table, torch.stack(rows)]) if len(self.table) else torch.stack(rows)
-        )
+        new = torch.stack(rows)
+        self.table = torch.cat([self.table, new]) if len(self.table) else new
 
     def _shares(self, masks: NDArray[np.bool_]) -> Tensor:
         parts, free = [], []

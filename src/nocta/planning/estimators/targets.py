@@ -45,8 +45,8 @@ class LossTargets:
         expected: Use the loss the predictor expects of itself instead of the realized one: no
             label noise, but only as good as its calibration.
         hindsight: If not `expected`, the share of each label that is replaced by the prediction
-            from everything recorded. With few subjects, labels are noisy and that prediction is
-            less so. Unlike `expected`, a prediction from little data is not its own judge.
+            from everything recorded, which is less noisy with few subjects. Unlike `expected`, a
+            prediction from little data is not its own judge.
     """
 
     def __init__(
@@ -72,20 +72,12 @@ class LossTargets:
         self.labels = torch.from_numpy(cohort.labels)
         self.labelled = torch.from_numpy(cohort.labelled)
         self.hindsight = hindsight
-        self.soft_labels: Tensor | None = None
-        if hindsight and not expected:
-            self.soft_labels = self._soft_labels(cohort)
+        self.soft_labels = self._soft_labels(cohort) if hindsight and not expected else None
 
     def subset(self, cohort: Cohort, rows: NDArray[np.int64]) -> LossTargets:
         """Losses of some of the subjects: those of `cohort.subset(rows)`."""
-        return LossTargets(
-            cohort.subset(rows),
-            self.predictors,
-            self.fold[rows],
-            self.kinds,
-            self.expected,
-            self.hindsight,
-        )
+        shared = (self.kinds, self.expected, self.hindsight)
+        return LossTargets(cohort.subset(rows), self.predictors, self.fold[rows], *shared)
 
     def __call__(self, index: NDArray[np.int64], requested: NDArray[np.bool_]) -> Tensor:
         """Losses of the subjects at `index` at every time, `(b, L, n_kinds)`; 0 if unlabelled."""
