@@ -135,7 +135,7 @@ def test_nocta_acquires_for_it(
 ) -> None:
     model, test = models[name], tiny_parts[2]
     done = model.rollout(test, WEIGHT)
-    assert 0 < done.cost < test.catalog.cost_of_everything
+    assert 0 < done.cost < test.catalog.price_of_everything
     np.testing.assert_array_equal(done.probabilities, members.predict_proba(done.history))
     audit(model.policy(WEIGHT), test.subset(np.arange(8)))
     plan = model.decide(History.empty(test.catalog, test.context[:1]), WEIGHT)
