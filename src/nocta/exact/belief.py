@@ -17,10 +17,7 @@ Impossible = Literal["raise", "ignore"]
 
 
 def label_posterior(
-    task: FiniteTask,
-    values: ArrayLike,
-    acquired: ArrayLike,
-    impossible: Impossible = "raise",
+    task: FiniteTask, values: ArrayLike, acquired: ArrayLike, impossible: Impossible = "raise"
 ) -> FloatArray:
     """Exact posterior of the label at each time, given acquisitions up to that time, `(n, L, C)`.
 

@@ -6,7 +6,7 @@ Read the modules in this order:
 2. `space`: the subsets of features offered at each slot, and what they cost.
 3. `search`: the best plans under an estimator, by beam search or from a sample (`u-hat`).
 4. `estimators`: expected loss-to-go of a plan.
-   - `targets`, `plug_in`: losses of training subjects under any plan (equation 3).
+   - `targets`: losses of training subjects under any plan (equation 3).
    - NOCT-Contrastive (section 3.4): `future_distribution` and `embedding` (equations 4 and 5),
      `bank` and `retrieval` (the nearest training subjects), `contrastive` (equation 6),
      `remembered_votes` with `slot_shares` (the same votes for other predictors).

@@ -111,10 +111,14 @@ def _columns(scores: Scores, model: FittedModel) -> dict[str, Any]:
 
     found, decision = scores.found, scores.decision
     classes = np.array(model.classes_, dtype=str)
+    names = np.array(model.catalog_.names, dtype=str)[np.nonzero(decision.features)[1]]
+    ends = np.concatenate([[0], decision.features.sum(axis=1).cumsum()]).astype(np.int32)
     return {
         "stop": decision.stop,
         "time": pa.array(decision.time, mask=decision.stop),
-        "features": _name_lists(decision.features, model.catalog_),
+        "features": pa.ListArray.from_arrays(
+            pa.array(ends), pa.array(names.tolist(), type=pa.string())
+        ),
         "cost": scores.cost,
         "plan_cost": scores.prices[:, 0],
         "expected_charge": found.charges[:, 0],
@@ -126,12 +130,3 @@ def _columns(scores: Scores, model: FittedModel) -> dict[str, Any]:
             pa.array(scores.probabilities.reshape(-1)), len(classes)
         ),
     }
-
-
-def _name_lists(features: NDArray[np.bool_], catalog: Catalog) -> Any:
-    """Names of the features of each row, `(n, M)` booleans to a column of lists."""
-    import pyarrow as pa
-
-    offsets = np.concatenate([[0], features.sum(axis=1).cumsum()]).astype(np.int32)
-    names = np.array(catalog.names, dtype=str)[np.nonzero(features)[1]]
-    return pa.ListArray.from_arrays(pa.array(offsets), pa.array(names.tolist(), type=pa.string()))

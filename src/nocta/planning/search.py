@@ -137,10 +137,7 @@ def beam_search(
 
 
 def draw_candidates(
-    observation: Observation,
-    n_candidates: int,
-    seed: int,
-    worth: NDArray[np.float64] | None = None,
+    observation: Observation, n_candidates: int, seed: int, worth: NDArray[np.float64] | None = None
 ) -> NDArray[np.bool_]:
     """Random plans `(p, L, M)`, the same for all subjects at a slot, so decisions are independent.
 

@@ -30,10 +30,7 @@ class ActionTable:
 
     @classmethod
     def build(
-        cls,
-        catalog: Catalog,
-        train: Cohort | None = None,
-        worth: NDArray[np.float64] | None = None,
+        cls, catalog: Catalog, train: Cohort | None = None, worth: NDArray[np.float64] | None = None
     ) -> ActionTable:
         """Offer every subset of few features, and a selection of subsets of many.
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
 import numpy as np
@@ -36,8 +37,8 @@ class InputEncoder:
         """Learn center, scale and levels of every column from the training subjects."""
         cohort = cohort.sample(self.most_sampled)
         seen = np.where(cohort.visits[:, :, None], cohort.values, np.nan)
-        self.values_ = _ColumnScaler().fit(seen.reshape(-1, seen.shape[2]))
-        self.context_ = _ColumnScaler().fit(cohort.context)
+        self.values_ = _ColumnScaler.fit(seen.reshape(-1, seen.shape[2]))
+        self.context_ = _ColumnScaler.fit(cohort.context)
         columns = [np.unique(c[~np.isnan(c)]) for c in seen.reshape(-1, seen.shape[2]).T]
         pairs = [(d, v) for d, c in enumerate(columns) if 2 < c.size <= self.max_levels for v in c]
         self.level_column_ = np.array([d for d, _ in pairs], dtype=np.int64)
@@ -89,8 +90,8 @@ class InputEncoder:
             "level_value": self.level_value_,
             "slot_owner": self.slot_owner_,
             "shape": np.array([self.n_times_, self.n_features_]),
-            **{f"values.{k}": v for k, v in self.values_.state().items()},
-            **{f"context.{k}": v for k, v in self.context_.state().items()},
+            **{f"values.{k}": v for k, v in vars(self.values_).items()},
+            **{f"context.{k}": v for k, v in vars(self.context_).items()},
         }
 
     @classmethod
@@ -99,8 +100,8 @@ class InputEncoder:
         out.level_column_, out.level_value_ = state["level_column"], state["level_value"]
         out.slot_owner_ = state["slot_owner"]
         out.n_times_, out.n_features_ = (int(v) for v in state["shape"])
-        out.values_ = _ColumnScaler.from_state(arrays_under(state, "values."))
-        out.context_ = _ColumnScaler.from_state(arrays_under(state, "context."))
+        out.values_ = _ColumnScaler(**arrays_under(state, "values."))
+        out.context_ = _ColumnScaler(**arrays_under(state, "context."))
         return out
 
 
@@ -164,42 +165,38 @@ class OnDemand(Generic[A]):
         return out
 
 
+@dataclass(eq=False)
 class _ColumnScaler:
     """Standardizes columns, on the log axis if that makes them less skewed."""
 
-    def fit(self, table: NDArray[np.float32]) -> _ColumnScaler:
+    log: NDArray[np.bool_]
+    mean: NDArray[np.float32]
+    scale: NDArray[np.float32]
+
+    @classmethod
+    def fit(cls, table: NDArray[np.float32]) -> _ColumnScaler:
         width = table.shape[1]
-        self.log_ = np.zeros(width, dtype=bool)
-        self.mean_, self.scale_ = np.zeros(width, np.float32), np.ones(width, np.float32)
+        out = cls(np.zeros(width, bool), np.zeros(width, np.float32), np.ones(width, np.float32))
         for d in range(width):
             column = table[:, d].astype(float)
             column = column[~np.isnan(column)]
             if column.size < 2:
                 continue
-            self.log_[d] = column.min() >= 0 and _skew(column) > 2 and np.unique(column).size > 10
-            column = np.log1p(column) if self.log_[d] else column
+            out.log[d] = column.min() >= 0 and _skew(column) > 2 and np.unique(column).size > 10
+            column = np.log1p(column) if out.log[d] else column
             spread = column.std()
-            self.mean_[d] = column.mean()
-            self.scale_[d] = spread if spread > 1e-8 else 1.0
-        return self
+            out.mean[d] = column.mean()
+            out.scale[d] = spread if spread > 1e-8 else 1.0
+        return out
 
     @property
     def width(self) -> int:
-        return len(self.mean_)
+        return len(self.mean)
 
     def transform(self, table: NDArray[np.float32]) -> NDArray[np.float32]:
-        logged = np.where(self.log_, np.log1p(np.maximum(table, 0)), table)
-        scaled = np.clip((logged - self.mean_) / self.scale_, -_CLIP, _CLIP)
+        logged = np.where(self.log, np.log1p(np.maximum(table, 0)), table)
+        scaled = np.clip((logged - self.mean) / self.scale, -_CLIP, _CLIP)
         return np.asarray(np.nan_to_num(scaled, nan=0.0), dtype=np.float32)
-
-    def state(self) -> dict[str, NDArray[Any]]:
-        return {"log": self.log_, "mean": self.mean_, "scale": self.scale_}
-
-    @classmethod
-    def from_state(cls, state: dict[str, NDArray[Any]]) -> _ColumnScaler:
-        out = cls()
-        out.log_, out.mean_, out.scale_ = state["log"], state["mean"], state["scale"]
-        return out
 
 
 def _skew(column: NDArray[np.float64]) -> float:

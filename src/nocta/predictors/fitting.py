@@ -112,7 +112,10 @@ def fit_predictor(
     alone = CrossFittedPredictor([first], nobody, expected)
     if quick:
         return alone
-    small, overfitted = len(train) < rules.small, _is_overfitted(first, train, val, rules)
+    small = len(train) < rules.small
+    overfitted = random_mask_loss(first, val) > rules.overfit * random_mask_loss(first, train) or (
+        len(train) < rules.many and share_left(first, val) > rules.noisy
+    )
     best: NeuralPredictor = first
     if overfitted or small:
         best = _most_careful(first, train, val, small, progress, rules)
@@ -131,14 +134,6 @@ def _fit_plug_in(
     check_output(model, train)
     nobody = np.zeros(len(train), dtype=np.int64)
     return CrossFittedPredictor([model], nobody, model.is_calibrated)
-
-
-def _is_overfitted(
-    first: RecurrentPredictor, train: Cohort, val: Cohort, rules: ChoiceRules
-) -> bool:
-    if random_mask_loss(first, val) > rules.overfit * random_mask_loss(first, train):
-        return True
-    return len(train) < rules.many and share_left(first, val) > rules.noisy
 
 
 def _most_careful(

@@ -44,19 +44,11 @@ class MLPNet(nn.Module):
         self.upper = nn.ModuleList(nn.Linear(hidden, hidden) for _ in range(n_layers - 1))
         self.head = nn.Linear(hidden, n_outputs)
 
-    def frame(self, inputs: Tensor) -> Tensor:
-        """First layer's share of the time indicator and the context, `(n, L, hidden)`."""
-        free = inputs[..., inputs.shape[-1] - self.context_width :]
-        return self.time + free @ self.context
-
-    def contributions(self, slots: Tensor) -> Tensor:
-        """First layer's share of each slot: `(n, L, slot_width)` to `(n, L, hidden)`."""
-        return torch.einsum("nls,lsh->nlh", slots, self.slots)
-
     def first(self, inputs: Tensor) -> Tensor:
         """First layer before its ReLU, at every time, `(n, L, hidden)`."""
-        running = self.contributions(inputs[..., : self.slot_width]).cumsum(dim=1)
-        return running + self.frame(inputs)
+        each = torch.einsum("nls,lsh->nlh", inputs[..., : self.slot_width], self.slots)
+        free = inputs[..., inputs.shape[-1] - self.context_width :]
+        return each.cumsum(dim=1) + (self.time + free @ self.context)
 
     def after_first(self, first: Tensor) -> Tensor:
         """Last hidden layer from the first one before its ReLU, `(..., hidden)`."""
@@ -72,7 +64,7 @@ class MLPNet(nn.Module):
         return self.head(self.states(inputs))  # type: ignore[no-any-return]
 
     def frame_at(self, frame: Tensor, time: int) -> Tensor:
-        """`frame` at one time, from inputs of that time or their tail, `(n, hidden)`."""
+        """First layer's share of time and context, from inputs of one time or their tail."""
         free = frame[..., frame.shape[-1] - self.context_width :]
         return self.time[time] + free @ self.context
 

@@ -126,9 +126,16 @@ class NeuralPredictor(BaseEstimator, Predictor):  # type: ignore[misc]
 
     @torch.no_grad()
     def _calibrate(self, inputs: Tensor, labels: Tensor) -> None:
+        """Fit the temperature that minimizes the cross-entropy."""
         self.temperature_ = 1.0
-        if self.calibrate:
-            self.temperature_ = _fit_temperature(self._logits(inputs), labels)
+        if self.calibrate and bool((labels >= 0).any()):
+            logits = self._logits(inputs)
+
+            def objective(log_temperature: float) -> float:
+                return float(cross_entropy(logits / float(np.exp(log_temperature)), labels))
+
+            found = minimize_scalar(objective, bounds=(-1.5, 1.5), method="bounded")
+            self.temperature_ = float(np.exp(found.x))
 
     def _validation_set(
         self, cohort: Cohort, open_slots: NDArray[np.bool_]
@@ -212,15 +219,3 @@ def cross_entropy(logits: Tensor, labels: Tensor, weight: Tensor | None = None) 
     if not bool((flat >= 0).any()):
         return logits.sum() * 0.0
     return F.cross_entropy(logits.reshape(len(flat), -1), flat, weight=weight, ignore_index=-1)
-
-
-def _fit_temperature(logits: Tensor, labels: Tensor) -> float:
-    """The temperature that minimizes the validation cross-entropy."""
-
-    def objective(log_temperature: float) -> float:
-        return float(cross_entropy(logits / float(np.exp(log_temperature)), labels))
-
-    if not bool((labels >= 0).any()):
-        return 1.0
-    found = minimize_scalar(objective, bounds=(-1.5, 1.5), method="bounded")
-    return float(np.exp(found.x))

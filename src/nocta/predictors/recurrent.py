@@ -44,8 +44,7 @@ class RecurrentNet(CellNet):
     def state_width(self) -> int:
         return self.cell.hidden_size
 
-    def walk(self, inputs: Tensor) -> Tensor:
-        return self.states(inputs)
+    walk = CellNet.states
 
     def extend(self, state: Tensor, inputs: Tensor) -> Tensor:
         return combine(self.input_half(inputs), state_half(self.cell, state), state)

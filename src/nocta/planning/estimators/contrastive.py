@@ -18,10 +18,9 @@ from torch.nn import functional as F
 
 from nocta.core.errors import ConfigError
 from nocta.core.policy import Observation
-from nocta.planning.estimators.plug_in import grows_trees, plan_losses, tree_losses
 from nocta.planning.estimators.retrieval import NeighborBank, Neighbors, rows_by_mask
 from nocta.planning.estimators.sequential import SequentialEstimator
-from nocta.planning.estimators.targets import LossTargets
+from nocta.planning.estimators.targets import LossTargets, grows_trees, plan_losses, tree_losses
 from nocta.planning.limits import DEFAULT_LIMITS, Limits
 from nocta.planning.objective import LossReduction, PlanningLoss
 from nocta.predictors.plan_tree import PlanTree

@@ -26,8 +26,7 @@ from nocta.planning.estimators.future_distribution import (
     similarity,
 )
 from nocta.planning.estimators.network import FittedNetwork
-from nocta.planning.estimators.plug_in import plan_losses
-from nocta.planning.estimators.targets import LossTargets
+from nocta.planning.estimators.targets import LossTargets, plan_losses
 from nocta.planning.objective import LossReduction
 from nocta.predictors.encoding import EncodedCohort, InputEncoder
 from nocta.predictors.mlp import MLPNet
