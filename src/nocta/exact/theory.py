@@ -81,7 +81,7 @@ def replanning_gaps(graph: BeliefGraph, cost_weight: float, loss: Loss) -> list[
 
 
 def planning_is_not_enough_task() -> FiniteTask:
-    """A task where minus NOCT is strictly below the optimal value, even with replanning.
+    """A task in which minus NOCT is strictly below the optimal value, even with replanning.
 
     Half of the subjects need the expensive test at the second time, and a cheap test at the first
     time tells which half. A fixed plan cannot use that, so it never acquires the cheap test.
@@ -99,7 +99,7 @@ def planning_is_not_enough_task() -> FiniteTask:
 
 
 def replanning_pays_task() -> FiniteTask:
-    """A task where replanning is strictly better than committing.
+    """A task in which replanning is strictly better than committing.
 
     The first label decides whether the second is certain or a coin toss. The best plan acquires
     both; after seeing the first, replanning drops the second if it is certain.

@@ -47,7 +47,7 @@ def loss_to_go(
 ) -> Tensor:
     """Accumulated loss after slot `time` (`ell`): `(..., L)` to `(...)`.
 
-    Either the sum of equation 1, or the mean over the labelled times.
+    Either the sum of equation 1, or the mean over the labeled times.
     """
     total = losses[..., time + 1 :].sum(-1)
     if reduction == "mean":

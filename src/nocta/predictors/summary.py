@@ -143,7 +143,7 @@ class SummaryNet(nn.Module):
     def _gated_summaries(self, inputs: Tensor) -> Tensor:
         """The summaries after every slot, as `walk` has them, but smooth in what is known.
 
-        `walk` looks up where the last value is, and so has no gradient towards being known. Here
+        `walk` looks up where the last value is, and so has no gradient toward being known. Here
         every step is linear in it, and its gradient is the change if it were known or not.
         """
         every_channel, every_known, every_present = self._split(inputs)
@@ -151,7 +151,7 @@ class SummaryNet(nn.Module):
         count = ever = age = torch.zeros_like(every_known[:, 0])
         out = []
         for k in range(inputs.shape[1]):
-            channels, known = every_channel[:, k], every_known[:, k]  # channels: 0 where unknown
+            channels, known = every_channel[:, k], every_known[:, k]  # channels: 0 if unknown
             last = channels + (1 - known)[:, self.column] * last
             first = first + (1 - ever)[:, self.column] * channels
             age = (1 - known) * (age + ever)

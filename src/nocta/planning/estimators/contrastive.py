@@ -49,7 +49,7 @@ class ContrastiveEstimator(SequentialEstimator):
     bank: NeighborBank  # finds the neighbors
     targets: LossTargets  # losses of the same training subjects under any request
     loss: PlanningLoss = "cross-entropy"  # the loss that scores plans; may be changed at any time
-    #: Sum of the loss over later times (equation 1), or mean over labelled ones.
+    #: Sum of the loss over later times (equation 1), or mean over labeled ones.
     reduction: LossReduction = "sum"
     limits: Limits = DEFAULT_LIMITS  # how much of the voters' states is held at once
 
