@@ -35,6 +35,8 @@ __all__ = [
     "tiny_counter_cohort",
 ]
 
+_Integers = NDArray[np.int64]
+
 # -- tiny cohorts ------------------------------------------------------------------------
 
 
@@ -110,11 +112,7 @@ def tiny_counter_cohort(n_subjects: int = 32, seed: int = 0, n_times: int = 4) -
 
 
 class OraclePredictor(BayesPredictor):
-    """The exact posterior for subjects of `tiny_counter_cohort`.
-
-    Args:
-        n_times: Number of times of the cohort.
-    """
+    """The exact posterior for subjects of `tiny_counter_cohort`."""
 
     def __init__(self, n_times: int = 4) -> None:
         super().__init__(synthetic_task(horizon=n_times))
@@ -164,12 +162,9 @@ class LeakyPolicy(Policy):
     """
 
     def __init__(
-        self,
-        cohort: Cohort,
-        look: Callable[[Cohort, NDArray[np.int64], NDArray[np.int64]], NDArray[np.bool_]],
+        self, cohort: Cohort, look: Callable[[Cohort, _Integers, _Integers], NDArray[np.bool_]]
     ) -> None:
-        self.cohort = cohort
-        self.look = look
+        self.cohort, self.look = cohort, look
         self.predictor = RunningMeanPredictor(cohort.n_classes)
 
     def decide(self, observation: Observation) -> Decision:
@@ -179,30 +174,24 @@ class LeakyPolicy(Policy):
         return first_affordable(observation, plans)
 
 
-def _hidden_value(
-    cohort: Cohort, rows: NDArray[np.int64], time: NDArray[np.int64]
-) -> NDArray[np.bool_]:
+def _hidden_value(cohort: Cohort, rows: _Integers, time: _Integers) -> NDArray[np.bool_]:
     """The last column of the current visit, which is never acquired."""
     value = cohort.values[rows, np.maximum(time, 0), -1]
     return np.asarray((time < 0) | ~(value < np.nanmedian(cohort.values[..., -1])))
 
 
-def _next_value(
-    cohort: Cohort, rows: NDArray[np.int64], time: NDArray[np.int64]
-) -> NDArray[np.bool_]:
+def _next_value(cohort: Cohort, rows: _Integers, time: _Integers) -> NDArray[np.bool_]:
     """The value that is about to be acquired."""
     value = cohort.values[rows, np.minimum(time + 1, cohort.n_times - 1), 0]
     return np.asarray(~(value < np.nanmedian(cohort.values[..., 0])))
 
 
-def _label(cohort: Cohort, rows: NDArray[np.int64], time: NDArray[np.int64]) -> NDArray[np.bool_]:
+def _label(cohort: Cohort, rows: _Integers, time: _Integers) -> NDArray[np.bool_]:
     """The label of the current visit."""
     return np.asarray(cohort.labels[rows, np.maximum(time, 0)] != 0)
 
 
-def _follow_up(
-    cohort: Cohort, rows: NDArray[np.int64], time: NDArray[np.int64]
-) -> NDArray[np.bool_]:
+def _follow_up(cohort: Cohort, rows: _Integers, time: _Integers) -> NDArray[np.bool_]:
     """Whether the subject comes back; the end of follow-up reveals the outcome."""
     later = np.arange(cohort.n_times) > time[:, None]
     return np.asarray((cohort.visits[rows] & later).sum(axis=1) > 1)

@@ -10,7 +10,7 @@ import pytest
 from nocta.core.errors import ConfigError
 from nocta.core.metrics import ALL_METRICS, METRICS, evaluate_pairs
 from nocta.core.rollout import Rollout, rollout
-from nocta.evaluation import bootstrap_bands
+from nocta.evaluation.bootstrap import bootstrap_bands
 from nocta.methods.fixed import RandomPolicy
 from nocta.testing import RunningMeanPredictor, tiny_cohort
 

@@ -11,12 +11,7 @@ from hypothesis import strategies as st
 
 from nocta.core.errors import ConfigError
 from nocta.core.rollout import rollout
-from nocta.evaluation import (
-    Frontier,
-    area,
-    paired_difference,
-    upper_envelope,
-)
+from nocta.evaluation.frontier import Frontier, area, paired_difference, upper_envelope
 from nocta.methods.fixed import RandomPolicy
 from nocta.testing import RunningMeanPredictor, tiny_cohort
 

@@ -44,7 +44,7 @@ def test_scales_of_a_large_cohort_come_from_a_sample() -> None:
     sampled = InputEncoder(most_sampled=10).fit(cohort)
     rows = np.linspace(0, 39, 10).round().astype(int)
     by_hand = InputEncoder().fit(cohort.subset(rows))
-    np.testing.assert_array_equal(sampled.values_.mean_, by_hand.values_.mean_)
+    np.testing.assert_array_equal(sampled.values_.mean, by_hand.values_.mean)
 
 
 def test_an_epoch_over_very_many_subjects_takes_some_of_them() -> None:

@@ -24,7 +24,7 @@ from nocta.evaluation.audit import audit
 from nocta.methods.registry import method_class
 from nocta.model.nocta import NOCTA
 from nocta.model.presets.base import EstimatorName
-from nocta.planning.estimators.predicted_votes import PredictedContrastive, voting_estimator
+from nocta.planning.estimators.remembered_votes import PredictedContrastive, voting_estimator
 from nocta.planning.estimators.retrieval import NeighborBank
 from nocta.planning.estimators.targets import LossTargets
 from nocta.predictors.cross_fitted import CrossFittedPredictor, as_cross_fitted, cross_fit
@@ -135,7 +135,7 @@ def test_nocta_acquires_for_it(
 ) -> None:
     model, test = models[name], tiny_parts[2]
     done = model.rollout(test, WEIGHT)
-    assert 0 < done.cost < test.catalog.cost_of_everything
+    assert 0 < done.cost < test.catalog.price_of_everything
     np.testing.assert_array_equal(done.probabilities, members.predict_proba(done.history))
     audit(model.policy(WEIGHT), test.subset(np.arange(8)))
     plan = model.decide(History.empty(test.catalog, test.context[:1]), WEIGHT)

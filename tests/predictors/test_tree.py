@@ -8,8 +8,7 @@ import torch
 
 from nocta.core.history import History
 from nocta.core.random_plans import uniform_plans
-from nocta.planning.estimators.plug_in import grows_trees, plan_losses, tree_losses
-from nocta.planning.estimators.targets import LossTargets
+from nocta.planning.estimators.targets import LossTargets, grows_trees, plan_losses, tree_losses
 from nocta.predictors.encoding import EncodedCohort
 from nocta.predictors.mlp import MLPPredictor
 from nocta.predictors.plan_tree import PlanTree

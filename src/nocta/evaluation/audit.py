@@ -31,28 +31,16 @@ _TOLERANCE = 1e-6
 
 @dataclass(frozen=True)
 class AuditReport:
-    """What was verified; if anything is wrong, `audit` raises an error instead.
+    """What was verified; if anything is wrong, `audit` raises an error instead."""
 
-    Args:
-        policy: Class of the policy.
-        availability: The rule it was rolled out under.
-        results: When a visit's results were shown.
-        n_subjects: Number of subjects.
-        n_decisions: Number of decisions repeated in changed worlds, all identical.
-        n_predictions: Number of (subject, time) predictions repeated, all identical.
-        kinds: What was changed in those worlds.
-        cuts: The slots after which the future was changed; -1 is before the first visit.
-        seconds: Wall time.
-    """
-
-    policy: str
+    policy: str  # its class
     availability: str
-    results: str
+    results: str  # when a visit's results were shown
     n_subjects: int
-    n_decisions: int
-    n_predictions: int
-    kinds: tuple[str, ...]
-    cuts: tuple[int, ...]
+    n_decisions: int  # decisions repeated in changed worlds, all identical
+    n_predictions: int  # (subject, time) predictions repeated, all identical
+    kinds: tuple[str, ...]  # what was changed in those worlds
+    cuts: tuple[int, ...]  # slots after which the future was changed; -1 is before the first visit
     seconds: float
 
     def __str__(self) -> str:
@@ -63,7 +51,6 @@ class AuditReport:
         )
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data for a manifest."""
         return asdict(self)
 
 
@@ -81,16 +68,9 @@ def audit(
 ) -> AuditReport:
     """Verify on a sample of `cohort` that `policy` neither peeks nor breaks a rule.
 
-    Args:
-        policy: The policy to check, fitted.
-        cohort: The subjects of a published result, such as a test split.
-        n_subjects: Size of the sample.
-        seed: Decides the sample, the changes, and the policy's own randomness.
-        budget: Budget of the roll-out to be published; the next three are its rules.
-        availability: See `nocta.core.environment`.
-        charge_missing: See `nocta.core.environment`.
-        results: See `nocta.core.environment`.
-        n_cuts: Maximum number of slots after which the future is changed.
+    Budget and rules are those of the roll-out to be published (see `nocta.core.environment`). The
+    seed decides the sample, the changes, and the policy's own randomness. The future is changed
+    after at most `n_cuts` slots.
 
     Raises:
         LeakageError: A decision or prediction changed, or the policy holds the cohort itself.
@@ -111,10 +91,8 @@ def audit(
             f"{_name(policy)} holds the {held} of the subjects it is evaluated on. Fit and tune it "
             f"on other subjects, or evaluate it on subjects it has never seen."
         )
-    rows = np.arange(len(cohort))
-    if len(cohort) > n_subjects:
-        rng = np.random.default_rng(seed)
-        rows = np.sort(rng.choice(len(cohort), size=n_subjects, replace=False))
+    size = min(n_subjects, len(cohort))
+    rows = np.sort(np.random.default_rng(seed).choice(len(cohort), size, replace=False))
     limit = budget if budget is None or np.ndim(budget) == 0 else np.asarray(budget)[rows]
     terms = Terms(limit, availability, charge_missing, results)
     return audit_factory(lambda _: policy, cohort.subset(rows), terms, seed=seed, n_cuts=n_cuts)
@@ -125,13 +103,8 @@ def audit_factory(
 ) -> AuditReport:
     """The same for a policy that is built for each world it is rolled out in.
 
-    Args:
-        make_policy: Builds the policy for the cohort that will be rolled out. An honest policy
-            ignores the argument; a policy that looks things up in it is detected.
-        cohort: The real world, all of it.
-        terms: Budget and rules.
-        seed: Decides the changes and the policy's own randomness.
-        n_cuts: Maximum number of slots after which the future is changed.
+    An honest policy ignores the cohort that `make_policy` is given; a policy that looks things up
+    in it is detected.
     """
     started = clock.perf_counter()
     policy = make_policy(cohort)
@@ -144,7 +117,11 @@ def audit_factory(
         world = _World(make_policy, cohort, recording, cut, seed)
         leak, compared = world.visit(kinds)
         if leak:
-            raise LeakageError(_message(_name(policy), str(leak), world.cause(leak, kinds)))
+            raise LeakageError(
+                f"{_name(policy)} leaks: {leak} depends on {world.cause(leak, kinds)}. A decision "
+                f"may use nothing but its Observation, and a prediction nothing acquired after "
+                f"its time."
+            )
         n_decisions += compared
         n_predictions += len(cohort) * (cut + 1)
         _check_causal(policy, recording, cut)
@@ -196,13 +173,13 @@ class _World:
         policy = self.make_policy(world)
         n_compared = 0
         for step in replay(policy, world, self.recording, self.cut):
+            shown, decided = step.changed_view(), step.changed_decision()
             for what, changed in (
-                ("what the environment showed", step.changed_view()),
-                ("its decision", step.changed_decision()),
+                ("what the environment showed", shown),
+                ("its decision", decided),
             ):
                 if changed.any():
-                    i = int(changed.argmax())
-                    seen = step.observation
+                    i, seen = int(changed.argmax()), step.observation
                     subject = str(self.cohort.subjects[seen.rows[i]])
                     leak = _Leak(what, subject, int(seen.time[i]), bool(seen.waiting[i]))
                     return leak, n_compared
@@ -217,13 +194,6 @@ class _World:
             if not same.all():
                 return _Leak("its prediction", str(self.cohort.subjects[same.argmin()]), t)
         return None
-
-
-def _message(name: str, leak: str, change: str) -> str:
-    return (
-        f"{name} leaks: {leak} depends on {change}. A decision may use nothing but its "
-        f"Observation, and a prediction nothing acquired after its time."
-    )
 
 
 def _check_causal(policy: Policy, recording: Recording, cut: int) -> None:

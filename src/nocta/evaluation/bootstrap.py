@@ -21,25 +21,16 @@ from nocta.core.rollout import Rollout
 
 @dataclass(frozen=True)
 class Bands:
-    """Cost and quality of some operating points with percentile intervals, `(k,)` each.
+    """Cost and quality of some operating points with percentile intervals, `(k,)` each."""
 
-    Args:
-        costs: Mean cost per subject.
-        qualities: The metric.
-        cost_low: Lower end of the interval of the cost.
-        cost_high: Upper end of the interval of the cost.
-        quality_low: Lower end of the interval of the metric.
-        quality_high: Upper end of the interval of the metric.
-        samples: `(k, n_resamples)` the metric in every resample. Resample `i` has the same subjects
-            at every operating point of one cohort, so differences are paired.
-    """
-
-    costs: NDArray[np.float64]
-    qualities: NDArray[np.float64]
+    costs: NDArray[np.float64]  # mean cost per subject
+    qualities: NDArray[np.float64]  # the metric
     cost_low: NDArray[np.float64]
     cost_high: NDArray[np.float64]
     quality_low: NDArray[np.float64]
     quality_high: NDArray[np.float64]
+    #: `(k, n_resamples)` the metric in every resample. Resample `i` has the same subjects at every
+    #: operating point of one cohort, so differences are paired.
     samples: NDArray[np.float64]
 
 
@@ -54,14 +45,7 @@ def bootstrap_bands(
 
     Subjects are drawn, never single visits, because visits of one subject are alike. If the cohort
     has groups, whole groups are drawn. Metrics that are means over predictions are resampled in
-    one array operation; ranking metrics one by one.
-
-    Args:
-        rollouts: One per operating point.
-        metric: Any of `nocta.core.metrics`.
-        n_resamples: More gives steadier ends.
-        seed: Same seed, same bands.
-        confidence: Share of the resamples inside the band.
+    one array operation; ranking metrics one by one. There is one roll-out per operating point.
     """
     check_metric(metric)
     if not rollouts or min(len(np.unique(r.units)) for r in rollouts) < 2:
@@ -93,19 +77,12 @@ def bootstrap_bands(
 
 @dataclass(frozen=True)
 class _Units:
-    """The units to draw, each of one or more subjects.
+    """The units to draw, each of one or more subjects."""
 
-    Args:
-        of_subject: `(n,)` the unit of every subject.
-        sizes: `(u,)` subjects per unit.
-        order: `(n,)` subjects, unit by unit.
-        starts: `(u,)` position of the first subject of each unit in `order`.
-    """
-
-    of_subject: NDArray[np.int64]
-    sizes: NDArray[np.int64]
-    order: NDArray[np.int64]
-    starts: NDArray[np.int64]
+    of_subject: NDArray[np.int64]  # (n,) the unit of every subject
+    sizes: NDArray[np.int64]  # (u,) subjects per unit
+    order: NDArray[np.int64]  # (n,) subjects, unit by unit
+    starts: NDArray[np.int64]  # (u,) position of the first subject of each unit in `order`
 
     @classmethod
     def of(cls, rollout: Rollout) -> _Units:

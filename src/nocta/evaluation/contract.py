@@ -12,7 +12,7 @@ from copy import deepcopy
 from dataclasses import replace
 from itertools import product
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,7 +24,7 @@ from nocta.core.history import History
 from nocta.core.policy import Policy
 from nocta.core.predictor import Predictor
 from nocta.evaluation.audit import MakePolicy, audit_factory
-from nocta.evaluation.perturb import Kind, perturb
+from nocta.evaluation.perturb import perturb
 from nocta.evaluation.replay import Recording, Terms, record, same_rows
 
 _PREDICTION_TOLERANCE = 1e-4
@@ -83,10 +83,7 @@ def check_policy(
 def check_predictor(predictor: Predictor, cohort: Cohort, *, seed: int = 0) -> None:
     """Verify that a predictor is causal and deterministic, and treats each subject separately.
 
-    Args:
-        predictor: Fitted.
-        cohort: Subjects of the kind it was fitted on.
-        seed: Decides which slots are acquired and what is changed.
+    It is fitted on subjects of the kind of `cohort`. The seed decides what is acquired and changed.
     """
     rng = np.random.default_rng(seed)
     for density in (0.0, 0.3, 0.7, 1.0):
@@ -94,33 +91,28 @@ def check_predictor(predictor: Predictor, cohort: Cohort, *, seed: int = 0) -> N
         history = History.of(cohort, requested)
         before = deepcopy(history)
         probabilities = predictor.predict_proba(history)
-        _require(
-            _same_history(history, before), f"{_name(predictor)} changes the history it is given."
-        )
+        _require(predictor, _same_history(history, before), "changes the history it is given")
         _check_shape(predictor, probabilities, cohort)
-        again = predictor.predict_proba(history)
-        _require(
-            bool(same_rows(probabilities, again).all()),
-            f"{_name(predictor)} predicts differently for the same history.",
-        )
+        same = same_rows(probabilities, predictor.predict_proba(history)).all()
+        _require(predictor, same, "predicts differently for the same history")
         for cut in range(cohort.n_times):
             _check_causal(predictor, cohort, requested, probabilities, cut, rng)
         _check_others(predictor, cohort, requested, probabilities, rng)
         for i in range(min(4, len(cohort))):
             alone = predictor.predict_proba(history.subset(np.array([i])))
             _require_close(predictor, alone[0], probabilities[i])
-    _check_predictor_saves(predictor, history, probabilities)
+    loaded = _save_and_load(predictor)
+    if loaded is not None:
+        same = same_rows(probabilities, loaded.predict_proba(history)).all()
+        _require(predictor, same, "is not the same after saving and loading")
 
 
 def _check_shape(predictor: Predictor, probabilities: NDArray[np.float32], cohort: Cohort) -> None:
     expected = (len(cohort), cohort.n_times, predictor.n_classes_)
-    _require(
-        probabilities.shape == expected,
-        f"{_name(predictor)} predicts shape {probabilities.shape}; expected {expected}.",
-    )
-    sums = probabilities.sum(axis=2)
-    fine = bool((probabilities >= 0).all()) and bool((np.abs(sums - 1) < 1e-3).all())
-    _require(fine, f"{_name(predictor)} does not predict probabilities that sum to one.")
+    found = probabilities.shape
+    _require(predictor, found == expected, f"predicts shape {found}; expected {expected}")
+    fine = (probabilities >= 0).all() and (np.abs(probabilities.sum(axis=2) - 1) < 1e-3).all()
+    _require(predictor, fine, "does not predict probabilities that sum to one")
 
 
 def _check_causal(
@@ -133,10 +125,7 @@ def _check_causal(
 ) -> None:
     """Later values, availability and acquisitions must not change earlier predictions."""
     changed = perturb(cohort, ("future", "availability"), requested, cut, rng)
-    for history in (
-        History.of(changed, requested),
-        History.of(cohort, requested).up_to(cut),
-    ):
+    for history in (History.of(changed, requested), History.of(cohort, requested).up_to(cut)):
         now = predictor.predict_proba(history)
         if not same_rows(probabilities[:, : cut + 1], now[:, : cut + 1]).all():
             raise LeakageError(
@@ -154,8 +143,7 @@ def _check_others(
 ) -> None:
     """The values of one subject must not change the prediction for another."""
     kept = rng.random(len(cohort)) < 0.5
-    everything: tuple[Kind, ...] = ("future",)
-    world = perturb(cohort, everything, requested, -1, rng)
+    world = perturb(cohort, ["future"], requested, -1, rng)
     mixed = replace(cohort, values=np.where(kept[:, None, None], cohort.values, world.values))
     now = predictor.predict_proba(History.of(mixed, requested))
     if not same_rows(probabilities[kept], now[kept]).all():
@@ -166,11 +154,8 @@ def _check_others(
 
 def _check_repeats(policy: Policy, cohort: Cohort, first: Recording) -> None:
     again = record(policy, cohort, first.terms, first.seed)
-    same = len(first.rounds) == len(again.rounds) and bool(
-        same_rows(first.requested, again.requested).all()
-        and same_rows(first.rollout.probabilities, again.rollout.probabilities).all()
-    )
-    _require(same, f"{_name(policy)} acts differently with the same seed.")
+    same = len(first.rounds) == len(again.rounds) and _same_result(first, again)
+    _require(policy, same, "acts differently with the same seed")
 
 
 def _check_alone(policy: Policy, recording: Recording, n_alone: int) -> None:
@@ -183,11 +168,9 @@ def _check_alone(policy: Policy, recording: Recording, n_alone: int) -> None:
             same = found.time[0] == decision.time[i] and (
                 decision.stop[i] or np.array_equal(found.features[0], decision.features[i])
             )
-            _require(
-                bool(same),
-                f"{_name(policy)} decides differently for a subject alone (row "
-                f"{observation.rows[i]}, time {observation.time[i]}) than in the batch.",
-            )
+            who = f"row {observation.rows[i]}, time {observation.time[i]}"
+            said = f"decides differently for a subject alone ({who}) than in the batch"
+            _require(policy, same, said)
     for i in range(min(n_alone, n)):
         alone = policy.predict_proba(recording.rollout.history.subset(np.array([i])))
         _require_close(policy, alone[0], recording.rollout.probabilities[i])
@@ -198,30 +181,15 @@ def _check_leaves_input(policy: Policy, recording: Recording) -> None:
     for observation, _ in recording.rounds:
         before = deepcopy(observation.history)
         policy.decide(observation)
-        _require(
-            _same_history(observation.history, before),
-            f"{_name(policy)} changes the observation it is given.",
-        )
+        same = _same_history(observation.history, before)
+        _require(policy, same, "changes the observation it is given")
 
 
 def _check_saves(policy: Policy, cohort: Cohort, first: Recording) -> None:
     loaded = _save_and_load(policy)
-    if loaded is None:
-        return
-    again = record(loaded, cohort, first.terms, first.seed)
-    same = same_rows(first.requested, again.requested).all() and (
-        same_rows(first.rollout.probabilities, again.rollout.probabilities).all()
-    )
-    _require(bool(same), f"{_name(policy)} is not the same after saving and loading.")
-
-
-def _check_predictor_saves(
-    predictor: Predictor, history: History, probabilities: NDArray[np.float32]
-) -> None:
-    loaded = _save_and_load(predictor)
     if loaded is not None:
-        same = same_rows(probabilities, loaded.predict_proba(history)).all()
-        _require(bool(same), f"{_name(predictor)} is not the same after saving and loading.")
+        same = _same_result(first, record(loaded, cohort, first.terms, first.seed))
+        _require(policy, same, "is not the same after saving and loading")
 
 
 def _save_and_load(item: T) -> T | None:
@@ -230,16 +198,19 @@ def _save_and_load(item: T) -> T | None:
     if hasattr(item, "save") and hasattr(kind, "load"):
         with tempfile.TemporaryDirectory() as folder:
             item.save(Path(folder) / "saved")
-            loaded: T = kind.load(Path(folder) / "saved")
-            return loaded
+            return cast("T", kind.load(Path(folder) / "saved"))
     if hasattr(item, "state") and hasattr(kind, "from_state"):
         try:
             state = item.state()
         except ModelError:  # a member cannot be saved
             return None
-        restored: T = kind.from_state(*state)
-        return restored
+        return cast("T", kind.from_state(*state))
     return None
+
+
+def _same_result(a: Recording, b: Recording) -> bool:
+    same = same_rows(a.rollout.probabilities, b.rollout.probabilities).all()
+    return bool(same and same_rows(a.requested, b.requested).all())
 
 
 def _same_history(a: History, b: History) -> bool:
@@ -248,17 +219,15 @@ def _same_history(a: History, b: History) -> bool:
     )
 
 
-def _require(condition: bool, message: str) -> None:
+def _require(item: Any, condition: Any, problem: str) -> None:
     if not condition:
-        raise AssertionError(message)
+        raise AssertionError(f"{_name(item)} {problem}.")
 
 
 def _require_close(item: Any, a: NDArray[np.float32], b: NDArray[np.float32]) -> None:
     gap = float(np.abs(a - b).max(initial=0))
-    _require(
-        gap <= _PREDICTION_TOLERANCE,
-        f"{_name(item)} predicts differently for a subject alone than in the batch ({gap:.1e}).",
-    )
+    said = f"predicts differently for a subject alone than in the batch ({gap:.1e})"
+    _require(item, gap <= _PREDICTION_TOLERANCE, said)
 
 
 def _name(item: Any) -> str:

@@ -118,14 +118,9 @@ def area(
 ) -> float:
     """Mean quality over the costs from `low` to `high` (the area, divided by the range).
 
-    The curve is linear between points, flat after the last point, and starts from `start` before
-    the first one. If `low` equals `high`, the area is the quality at that cost.
-
-    Args:
-        points: `(k, 2)` cost and quality; take an envelope first if you want one.
-        low: Start of the range.
-        high: End of the range.
-        start: The point of acquiring nothing, usually `(0, quality of "nothing")`.
+    The curve is linear between points, flat after the last point, and starts before the first one
+    from `start`, usually `(0, quality of "nothing")`. If `low` equals `high`, the area is the
+    quality at that cost.
     """
     curve = _with_start(_as_points(points), start)
     if low > high + _SAME_COST:
@@ -146,19 +141,12 @@ def area(
 
 @dataclass(frozen=True)
 class PairedDifference:
-    """Difference between two methods on the same seeds or splits.
-
-    Args:
-        mean: Mean of the differences.
-        standard_error: Standard error of the mean over the pairs; NaN for a single pair.
-        n: Number of pairs.
-        wins: Number of pairs in which the first method is ahead.
-    """
+    """Difference between two methods on the same seeds or splits."""
 
     mean: float
-    standard_error: float
+    standard_error: float  # of the mean over the pairs; NaN for a single pair
     n: int
-    wins: int
+    wins: int  # pairs in which the first method is ahead
 
     def __str__(self) -> str:
         return f"{self.mean:+.4f} ± {self.standard_error:.4f} (ahead in {self.wins} of {self.n})"

@@ -37,16 +37,11 @@ def perturb(
 ) -> Cohort:
     """A world that looks the same up to slot `cut` after these requests.
 
-    Args:
-        cohort: The real world.
-        kinds: `"value"` changes recorded values up to `cut` that were not requested, `"future"` all
-            recorded values after it, `"label"` every label, `"availability"` which values, later
-            visits and later labels exist, `"result"` recorded values that were requested at the
-            slot after `cut`, which may be pending. New values come from the same column, so they
-            stay in its range.
-        requested: `(n, L, M)` what was requested in the whole roll-out.
-        cut: The last slot at which requested values stay the same; -1 for none.
-        rng: Source of randomness.
+    `"value"` changes recorded values up to `cut` that were not requested, `"future"` all recorded
+    values after it, `"label"` every label, `"availability"` which values, later visits and later
+    labels exist, `"result"` recorded values that were requested at the slot after `cut`, which may
+    be pending. New values come from the same column, so they stay in its range. `requested`, `(n,
+    L, M)`, is that of the whole roll-out.
     """
     later = np.arange(cohort.n_times) > cut
     looked_at = requested & ~later[:, None]

@@ -68,15 +68,7 @@ class Recording:
 def record(policy: Policy, cohort: Cohort, terms: Terms, seed: int) -> Recording:
     """Roll out `policy` as usual, recording every round."""
     recorder = RecordingPolicy(policy)
-    done = rollout(
-        recorder,
-        cohort,
-        budget=terms.budget,
-        availability=terms.availability,
-        charge_missing=terms.charge_missing,
-        results=terms.results,
-        seed=seed,
-    )
+    done = rollout(recorder, cohort, **vars(terms), seed=seed)
     return Recording(done, recorder.rounds, terms, seed, policy.acts_within_visit)
 
 
@@ -106,19 +98,8 @@ class Round:
 
     def changed_view(self) -> NDArray[np.bool_]:
         """Who sees something else than in the recording, `(n,)`."""
-        before, now = self.observation, self.seen
-        pairs = [
-            (before.history.values, now.history.values),
-            (before.history.acquired, now.history.acquired),
-            (before.history.unavailable, now.history.unavailable),
-            (before.history.context, now.history.context),
-            (before.requested, now.requested),
-            (before.open_slots, now.open_slots),
-            (before.remaining, now.remaining),
-            (before.time, now.time),
-        ]
-        differs = np.zeros(len(before), dtype=bool)
-        for a, b in pairs:
+        differs = np.zeros(len(self.observation), dtype=bool)
+        for a, b in zip(_views(self.observation), _views(self.seen), strict=True):
             differs |= ~same_rows(a, b)
         return differs & self.early
 
@@ -136,10 +117,7 @@ def replay(policy: Policy, world: Cohort, recording: Recording, cut: int) -> Ite
     same subjects in the same batch, and results can be compared to the bit. The replay ends when
     every subject has passed slot `cut`; a subject with pending results has not passed it.
     """
-    terms = recording.terms
-    env = _ForcedEnvironment(
-        world, terms.budget, terms.availability, terms.charge_missing, terms.results
-    )
+    env = _ForcedEnvironment(world, **vars(recording.terms))
     policy.begin(len(world), recording.seed)
     for observation, decision in recording.rounds:
         early = observation.time - observation.waiting <= cut
@@ -148,6 +126,13 @@ def replay(policy: Policy, world: Cohort, recording: Recording, cut: int) -> Ite
         seen = env.observe()
         yield Round(observation, decision, seen, policy.decide(_copy(seen)), early)
         env.step(seen, decision, recording.within_visit)
+
+
+def _views(observation: Observation) -> list[NDArray[Any]]:
+    """All that an observation shows, one row per subject."""
+    known, o = observation.history, observation
+    seen = [known.values, known.acquired, known.unavailable, known.context]
+    return [*seen, o.requested, o.open_slots, o.remaining, o.time]
 
 
 def _copy(observation: Observation) -> Observation:

@@ -7,17 +7,10 @@ and `noct_policies` the exact NOCT policy.
 
 from nocta.exact.belief import label_posterior
 from nocta.exact.build import build_graph
-from nocta.exact.graph import BeliefGraph, Level, Loss
-from nocta.exact.noct import PlanTable, noct_policies, plan_tables
-from nocta.exact.optimum import (
-    FrontierPoint,
-    OptimalFrontier,
-    accuracy_at,
-    optimal_frontier,
-    optimal_policy,
-    optimal_values,
-)
-from nocta.exact.policy import GraphPolicy, Performance, constant_policy
+from nocta.exact.graph import BeliefGraph, Loss
+from nocta.exact.noct import noct_policies, plan_tables
+from nocta.exact.optimum import accuracy_at, optimal_frontier, optimal_policy, optimal_values
+from nocta.exact.policy import GraphPolicy, constant_policy
 from nocta.exact.task import FiniteTask, synthetic_task
 from nocta.exact.theory import (
     TheoryCheck,
@@ -32,13 +25,8 @@ from nocta.exact.theory import (
 __all__ = [
     "BeliefGraph",
     "FiniteTask",
-    "FrontierPoint",
     "GraphPolicy",
-    "Level",
     "Loss",
-    "OptimalFrontier",
-    "Performance",
-    "PlanTable",
     "TheoryCheck",
     "accuracy_at",
     "build_graph",

@@ -17,23 +17,13 @@ Impossible = Literal["raise", "ignore"]
 
 
 def label_posterior(
-    task: FiniteTask,
-    values: ArrayLike,
-    acquired: ArrayLike,
-    impossible: Impossible = "raise",
+    task: FiniteTask, values: ArrayLike, acquired: ArrayLike, impossible: Impossible = "raise"
 ) -> FloatArray:
-    """Exact posterior of the label at each time, given acquisitions up to that time.
+    """Exact posterior of the label at each time, given acquisitions up to that time, `(n, L, C)`.
 
-    Args:
-        task: The task the subjects come from.
-        values: `(n_subjects, n_times, n_features)`; read only where acquired. An acquired value
-            that is NaN (unavailable) carries no information.
-        acquired: Booleans of the same shape.
-        impossible: What to do with values that the task cannot produce: `"raise"`, or `"ignore"` to
-            treat everything acquired at that time as not acquired.
-
-    Returns:
-        `(n_subjects, n_times, n_classes)` probabilities.
+    An acquired value that is NaN (unavailable) carries no information. For values that the task
+    cannot produce, `impossible` is `"raise"`, or `"ignore"` to treat everything acquired at that
+    time as not acquired.
 
     Example:
         >>> from nocta.exact import synthetic_task
@@ -68,17 +58,7 @@ def label_posterior(
 def observation_likelihood(
     task: FiniteTask, time: int, values: FloatArray, known: BoolArray
 ) -> FloatArray:
-    """Probability of what was seen at `time`, per hidden state.
-
-    Args:
-        task: The task.
-        time: The time of the values.
-        values: `(n_subjects, n_features)`.
-        known: Which of them were seen.
-
-    Returns:
-        `(n_subjects, n_states)`; 1 if nothing was seen.
-    """
+    """Probability per hidden state, `(n, n_states)`, of the known of values `(n, n_features)`."""
     likelihood = np.ones((len(values), task.n_states))
     for m in range(task.n_features):
         table = task.emission_at(m, time)
@@ -100,10 +80,9 @@ def add_increments(task: FiniteTask, belief: FloatArray) -> FloatArray:
     if task.increments is None:
         return belief
     moved = np.zeros_like(belief)
-    width = belief.shape[-1]
     for step in np.unique(task.increments):
         rows = task.increments == step
-        moved[:, rows, step:] = belief[:, rows, : width - step]
+        moved[:, rows, step:] = belief[:, rows, : belief.shape[-1] - step]
     return moved
 
 
@@ -123,13 +102,11 @@ def _condition(
             )
         conditioned[lost] = belief[lost]
         total = np.where(lost, belief.sum(axis=(1, 2)), total)
-    normalized: FloatArray = conditioned / total[:, None, None]
-    return normalized
+    return np.asarray(conditioned / total[:, None, None])
 
 
 def _label_marginal(task: FiniteTask, belief: FloatArray) -> FloatArray:
-    n = len(belief)
-    marginal = np.zeros((n, task.n_classes))
+    marginal = np.zeros((len(belief), task.n_classes))
     if task.state_labels is None:
         marginal[:, : belief.shape[2]] = belief.sum(axis=1)
         return marginal

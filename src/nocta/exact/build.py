@@ -36,14 +36,8 @@ def build_graph(
 ) -> BeliefGraph:
     """Enumerate the reachable beliefs of a task.
 
-    Args:
-        task: The task.
-        max_beliefs: Raise an error, to save memory, beyond this many beliefs at one time. The
-            paper's task has 1.8 million at its last time.
-        progress: Show a bar.
-
-    Returns:
-        The graph.
+    An error is raised, to save memory, beyond `max_beliefs` at one time. The paper's task has 1.8
+    million at its last time.
 
     Example:
         >>> from nocta.exact import synthetic_task
@@ -82,9 +76,8 @@ class _Step:
     def of(cls, task: FiniteTask, t: int) -> _Step:
         rows = task.initial[None] if t == 0 else _classes(task.transition_at(t - 1))[0]
         is_last = t == task.horizon - 1
-        group = np.zeros(task.n_states, dtype=np.int64)
-        if not is_last:
-            group = _classes(task.transition_at(t))[1]
+        same = np.zeros(task.n_states, dtype=np.int64)
+        group = same if is_last else _classes(task.transition_at(t))[1]
         action, outcome, likelihood = _outcomes(task, t)
         flow = likelihood[:, :, None] * rows.T[None]  # (n_outcomes, n_states, n_classes)
         steps = np.zeros(task.n_states, np.int64) if task.increments is None else task.increments
@@ -135,16 +128,8 @@ def _expand(step: _Step, beliefs: FloatArray, bar: tqdm[Any]) -> tuple[Level, Fl
         outcome = np.concatenate([f.outcome for f in found])
         starts[1:] = np.concatenate([f.counts for f in found]).cumsum()
         child, following = _merge(found, step.to_child.shape[1])
-    level = Level(
-        correct=np.concatenate(correct),
-        log_score=np.concatenate(score),
-        costs=step.costs,
-        probability=probability,
-        child=child,
-        outcome=outcome,
-        starts=starts,
-    )
-    return level, following
+    earned = np.concatenate(correct), np.concatenate(score)
+    return Level(*earned, step.costs, probability, child, outcome, starts), following
 
 
 @dataclass(frozen=True, eq=False)
@@ -185,8 +170,7 @@ def _merge(found: list[_Edges], n_classes: int) -> tuple[NDArray[np.int32], Floa
     child = np.concatenate(
         [number[lo + f.which].astype(np.int32) for lo, f in zip(offsets[:-1], found, strict=True)]
     )
-    width = found[0].beliefs.shape[1]
-    merged = np.empty((len(first), width))
+    merged = np.empty((len(first), found[0].beliefs.shape[1]))
     chunk = np.searchsorted(offsets, first, side="right") - 1
     for i, f in enumerate(found):
         mine = chunk == i
@@ -199,8 +183,7 @@ def _keys(rows: FloatArray) -> NDArray[np.uint64]:
     """A 64-bit key per belief; among two million, two share one by chance once in ten million."""
     steps = np.rint(rows * _GRID).astype(np.int64).astype(np.uint64)
     factors = np.random.default_rng(20).integers(1, 2**63, rows.shape[1], dtype=np.uint64)
-    keys: NDArray[np.uint64] = (steps * (2 * factors + 1)).sum(axis=1, dtype=np.uint64)
-    return keys
+    return np.asarray((steps * (2 * factors + 1)).sum(axis=1, dtype=np.uint64))
 
 
 def _from_lowest_sum(children: FloatArray, sums: FloatArray) -> FloatArray:

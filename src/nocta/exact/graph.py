@@ -26,33 +26,22 @@ class Level:
 
     Actions are subsets of features as bit masks: bit `m` set means that feature `m` is acquired, so
     action 0 acquires nothing. Edges are stored by (node, action, outcome).
-
-    Attributes:
-        correct: `(n_nodes, n_actions)` probability of a correct label at this time.
-        log_score: `(n_nodes, n_actions)` expected log probability of the true label.
-        costs: `(n_actions,)`.
-        probability: `(n_edges,)` of the outcome given node and action.
-        child: `(n_edges,)` node at the next level.
-        outcome: `(n_edges,)` mixed-radix number of the values seen, the first feature fastest.
-        starts: `(n_nodes * n_actions + 1,)` where the edges of each (node, action) begin.
     """
 
-    correct: FloatArray
-    log_score: FloatArray
-    costs: FloatArray
-    probability: FloatArray
-    child: NDArray[np.int32]
-    outcome: NDArray[np.int32]
-    starts: IntArray
+    correct: FloatArray  # (n_nodes, n_actions) probability of a correct label at this time
+    log_score: FloatArray  # (n_nodes, n_actions) expected log probability of the true label
+    costs: FloatArray  # (n_actions,)
+    probability: FloatArray  # (n_edges,) of the outcome given node and action
+    child: NDArray[np.int32]  # (n_edges,) node at the next level
+    outcome: NDArray[np.int32]  # (n_edges,) mixed-radix number of the values, first feature fastest
+    starts: IntArray  # (n_nodes * n_actions + 1,) where the edges of each (node, action) begin
 
     @property
     def n_nodes(self) -> int:
-        """Number of beliefs."""
         return len(self.correct)
 
     @property
     def n_actions(self) -> int:
-        """Number of feature subsets."""
         return len(self.costs)
 
     def reward(self, loss: Loss) -> FloatArray:
@@ -83,10 +72,4 @@ class BeliefGraph:
 
     @property
     def n_beliefs(self) -> int:
-        """Number of beliefs over all levels."""
         return sum(level.n_nodes for level in self.levels)
-
-    @property
-    def n_actions(self) -> int:
-        """Number of feature subsets."""
-        return self.levels[0].n_actions

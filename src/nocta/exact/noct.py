@@ -22,19 +22,12 @@ _TIE = 1e-9
 
 @dataclass(frozen=True, eq=False)
 class PlanTable:
-    """What every open-loop plan earns from every belief of one level.
+    """What every open-loop plan earns from every belief of one level."""
 
-    Attributes:
-        level: The time the plans begin.
-        plans: `(n_plans, n_times - level)` bit masks of features; plan 0 acquires nothing.
-        rewards: `(n_nodes, n_plans)` expected reward-to-go before costs.
-        costs: `(n_plans,)`.
-    """
-
-    level: int
-    plans: NDArray[np.int16]
-    rewards: FloatArray
-    costs: FloatArray
+    level: int  # the time the plans begin
+    plans: NDArray[np.int16]  # (n_plans, n_times - level) bit masks; plan 0 acquires nothing
+    rewards: FloatArray  # (n_nodes, n_plans) expected reward-to-go before costs
+    costs: FloatArray  # (n_plans,)
 
     @property
     def rounds(self) -> IntArray:
@@ -46,8 +39,7 @@ class PlanTable:
         price = (cost_weight + _TIE) * self.costs
         if n_rounds is not None:
             price = np.where(self.rounds > n_rounds, np.inf, price)
-        best: IntArray = (self.rewards - price).argmax(axis=1)
-        return best
+        return np.asarray((self.rewards - price).argmax(axis=1))
 
     def values(self, cost_weight: float, n_rounds: int | None = None) -> FloatArray:
         """`(n_nodes,)` minus NOCT of the best plan at each belief."""
@@ -59,17 +51,11 @@ class PlanTable:
 def plan_tables(
     graph: BeliefGraph, loss: Loss = "error", prune: bool = True, max_entries: int = 100_000_000
 ) -> Iterator[PlanTable]:
-    """Value every plan at every belief, from the last level to the first.
+    """Value every plan at every belief: one table per level, from the last to the first.
 
-    Args:
-        graph: The beliefs.
-        loss: Which reward.
-        prune: Drop a plan that earns the same as a cheaper one at every belief (as plans with
-            useless features do). The best plan is never lost; the best in few rounds may be.
-        max_entries: Raise an error, to save memory, beyond this many values in a table.
-
-    Yields:
-        One table per level.
+    `prune` drops a plan that earns the same as a cheaper one at every belief (as plans with useless
+    features do). The best plan is never lost; the best in few rounds may be. An error is raised, to
+    save memory, beyond `max_entries` values in a table.
     """
     table: PlanTable | None = None
     for t in range(len(graph.levels) - 1, -1, -1):
@@ -85,8 +71,7 @@ def plan_tables(
             table = PlanTable(t, actions[:, None], level.reward(loss), level.costs)
         else:
             rewards = level.reward(loss)[:, :, None] + level.expect(table.rewards)
-            n_rest = len(table.plans)
-            first = np.repeat(actions, n_rest)[:, None]
+            first = np.repeat(actions, len(table.plans))[:, None]
             table = PlanTable(
                 level=t,
                 plans=np.hstack([first, np.tile(table.plans, (level.n_actions, 1))]),
@@ -101,16 +86,9 @@ def plan_tables(
 def noct_policies(
     graph: BeliefGraph, cost_weights: Sequence[float], loss: Loss = "error", replan: bool = True
 ) -> list[GraphPolicy]:
-    """The exact NOCT policy at several cost weights.
+    """The exact NOCT policy at several cost weights (`alpha`, in correct labels or nats).
 
-    Args:
-        graph: The beliefs.
-        cost_weights: What one unit of cost is worth, in correct labels or nats (`alpha`).
-        loss: `"error"` or, as in the paper, `"cross-entropy"`.
-        replan: Search again after each acquisition (Algorithm 1), or commit to the first plan.
-
-    Returns:
-        One policy per cost weight.
+    With `replan`, plans are searched again after each acquisition (Algorithm 1).
 
     Example:
         >>> from nocta.exact import build_graph, synthetic_task
@@ -123,8 +101,7 @@ def noct_policies(
     actions: list[list[NDArray[np.int32]]] = [[] for _ in cost_weights]
     for table in plan_tables(graph, loss):
         for weight, collected in zip(cost_weights, actions, strict=True):
-            best = table.best(weight)
-            collected.append(table.plans[best, 0].astype(np.int32))
+            collected.append(table.plans[table.best(weight), 0].astype(np.int32))
     if replan:
         return [GraphPolicy(graph, tuple(collected[::-1])) for collected in actions]
     return [constant_policy(graph, table.plans[table.best(w)[0]].tolist()) for w in cost_weights]

@@ -26,13 +26,7 @@ _TIE = 1e-9
 def optimal_policy(graph: BeliefGraph, cost_weight: float, loss: Loss = "error") -> GraphPolicy:
     """The policy with the greatest expected reward less weighted cost.
 
-    Args:
-        graph: The beliefs of the task.
-        cost_weight: What one unit of cost is worth, in correct labels or nats (`alpha`).
-        loss: `"error"` rewards correct labels, `"cross-entropy"` their log probability.
-
-    Returns:
-        The policy; `evaluate` gives its cost and accuracy.
+    `"error"` rewards correct labels, `"cross-entropy"` their log probability.
 
     Example:
         >>> from nocta.exact import synthetic_task
@@ -55,16 +49,9 @@ def optimal_policy(graph: BeliefGraph, cost_weight: float, loss: Loss = "error")
 def optimal_values(
     graph: BeliefGraph, cost_weight: float, loss: Loss = "error", n_rounds: int | None = None
 ) -> list[FloatArray]:
-    """The optimal value of every belief (`V_t^s`).
+    """The optimal value of every belief (`V_t^s`), per level `(n_nodes,)`.
 
-    Args:
-        graph: The beliefs.
-        cost_weight: What one unit of cost is worth.
-        loss: Which reward.
-        n_rounds: Maximum number of times with an acquisition (`s`); no limit by default.
-
-    Returns:
-        Per level, `(n_nodes,)`.
+    `n_rounds` limits the number of times with an acquisition (`s`).
     """
     limit = len(graph.levels) if n_rounds is None else n_rounds
     out: list[FloatArray] = []
@@ -85,8 +72,7 @@ def _bellman(
         quality[:, 0] += level.expect(following)[:, 0]
         quality[:, 1:, 1:] += level.expect(following[:, :-1])[:, 1:]
     quality[:, 1:, 0] = -np.inf
-    best: FloatArray = quality.max(axis=1)
-    return best
+    return np.asarray(quality.max(axis=1))
 
 
 class FrontierPoint(NamedTuple):
@@ -99,14 +85,10 @@ class FrontierPoint(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class OptimalFrontier:
-    """The greatest accuracy at each mean cost: vertices in order of cost.
+    """The greatest accuracy at each mean cost: vertices in order of cost, `(n_vertices,)` each.
 
-    Between two vertices, mixing their policies achieves the points on the line.
-
-    Attributes:
-        cost_weight: `(n_vertices,)`; the policy of a vertex is optimal at this cost weight.
-        cost: `(n_vertices,)`, ascending.
-        accuracy: `(n_vertices,)`, ascending.
+    The policy of a vertex is optimal at its cost weight. Between two vertices, mixing their
+    policies achieves the points on the line.
     """
 
     cost_weight: FloatArray
@@ -128,8 +110,7 @@ class OptimalFrontier:
 
 def accuracy_at(frontier: OptimalFrontier, cost: ArrayLike) -> FloatArray:
     """The greatest accuracy at a mean cost; constant beyond the last vertex."""
-    at = np.asarray(cost, dtype=np.float64)
-    return np.asarray(np.interp(at, frontier.cost, frontier.accuracy))
+    return np.asarray(np.interp(np.asarray(cost), frontier.cost, frontier.accuracy))
 
 
 def optimal_frontier(
@@ -137,16 +118,9 @@ def optimal_frontier(
 ) -> OptimalFrontier:
     """All vertices of the frontier, by recursive bisection of the cost weight.
 
-    Two neighboring vertices define a cost weight, the slope between them. The optimal policy for
-    it is either a new vertex between them, or proof that there is none.
-
-    Args:
-        task: A task, or its belief graph if it has been built already.
-        tolerance: Vertices that would raise the frontier by less than this accuracy are left out.
-        progress: Show bars.
-
-    Returns:
-        The frontier, from doing nothing to the cheapest policy of the greatest accuracy.
+    Two neighboring vertices define a cost weight, the slope between them. The optimal policy for it
+    is either a new vertex between them, or proof that there is none. Vertices that would raise the
+    accuracy by less than `tolerance` are left out.
 
     Example:
         >>> from nocta.exact import synthetic_task
@@ -176,8 +150,7 @@ def optimal_frontier(
                 vertices.append(point)
                 waiting += [(point, right), (left, point)]
     ordered = sorted(set(vertices), key=lambda p: p.cost)
-    columns = np.array(ordered, dtype=np.float64).T
-    return OptimalFrontier(*columns)
+    return OptimalFrontier(*np.array(ordered, dtype=np.float64).T)
 
 
 def _prohibitive_weight(graph: BeliefGraph) -> float:

@@ -15,17 +15,11 @@ from nocta.exact.task import BoolArray, FloatArray, IntArray
 
 
 class Performance(NamedTuple):
-    """What a policy is expected to cost and achieve.
+    """What a policy is expected to cost and achieve."""
 
-    Attributes:
-        cost: Mean cost of one subject.
-        accuracy: Share of correct labels, over all times.
-        cross_entropy: Mean per time, in nats, of the exact posterior.
-    """
-
-    cost: float
-    accuracy: float
-    cross_entropy: float
+    cost: float  # mean of one subject
+    accuracy: float  # share of correct labels, over all times
+    cross_entropy: float  # mean per time, in nats, of the exact posterior
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,14 +28,10 @@ class GraphPolicy:
 
     Deciding slot by slot is the same as deciding, after each acquisition, when the next one will
     be, because nothing is learned in between.
-
-    Args:
-        graph: The beliefs.
-        actions: Per level, `(n_nodes,)` bit masks of features; 0 acquires nothing.
     """
 
     graph: BeliefGraph
-    actions: tuple[NDArray[np.int32], ...]
+    actions: tuple[NDArray[np.int32], ...]  # per level, (n_nodes,) bit masks of features
 
     def evaluate(self) -> Performance:
         """Exact expected cost and quality, from the beliefs the policy visits."""
@@ -79,12 +69,8 @@ class GraphPolicy:
     ) -> tuple[IntArray, BoolArray]:
         """The next acquisition of each subject.
 
-        Args:
-            values: `(n_subjects, n_times, n_features)`; read only where acquired up to `after`.
-            acquired: Booleans of the same shape.
-            after: The present time, or one per subject; -1 before the first.
-            impossible: What to do with values the task cannot produce: `"raise"`, or `"ignore"`
-                to treat everything acquired at that time as not acquired.
+        Only what was acquired up to `after` is read; -1 is before the first time. For values that
+        the task cannot produce, see `label_posterior`.
 
         Returns:
             Times `(n_subjects,)`, all greater than `after`, the horizon meaning stop; and features
@@ -109,15 +95,7 @@ class GraphPolicy:
     def next_acquisition(
         self, values: ArrayLike, acquired: ArrayLike, after: int
     ) -> tuple[int, tuple[int, ...]] | None:
-        """The next acquisition of one subject.
-
-        Args:
-            values: `(n_times, n_features)`; read only where acquired up to `after`.
-            acquired: Booleans of the same shape.
-            after: The present time; -1 before the first.
-
-        Returns:
-            Time and feature indices, or `None` to stop.
+        """The next acquisition of one subject: time and feature indices, or `None` to stop.
 
         Example:
             >>> from nocta.exact import build_graph, optimal_policy, synthetic_task
@@ -169,12 +147,7 @@ class GraphPolicy:
 
 
 def constant_policy(graph: BeliefGraph, plan: Sequence[int]) -> GraphPolicy:
-    """The policy that follows one fixed plan.
-
-    Args:
-        graph: The beliefs.
-        plan: Per time, the bit mask of the features to acquire.
-    """
+    """The policy that follows one fixed plan: per time, the bit mask of what to acquire."""
     pairs = zip(graph.levels, plan, strict=True)
     return GraphPolicy(graph, tuple(np.full(level.n_nodes, a, np.int32) for level, a in pairs))
 

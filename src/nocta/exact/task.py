@@ -75,12 +75,10 @@ class FiniteTask:
 
     @property
     def n_states(self) -> int:
-        """Number of hidden states."""
         return len(self.initial)
 
     @property
     def n_features(self) -> int:
-        """Number of features (`M`)."""
         return len(self.emissions)
 
     @property
@@ -102,15 +100,7 @@ class FiniteTask:
         return np.broadcast_to(self.costs, (self.horizon, self.n_features)).copy()
 
     def sample(self, n: int, rng: np.random.Generator) -> tuple[FloatArray, IntArray]:
-        """Draw subjects.
-
-        Args:
-            n: Number of subjects.
-            rng: Source of randomness.
-
-        Returns:
-            Values `(n, horizon, n_features)` and labels `(n, horizon)`.
-        """
+        """Draw values `(n, horizon, n_features)` and labels `(n, horizon)` of `n` subjects."""
         values = np.empty((n, self.horizon, self.n_features))
         states = np.empty((n, self.horizon), dtype=np.int64)
         for t in range(self.horizon):
@@ -138,6 +128,8 @@ def synthetic_task(
 ) -> FiniteTask:
     """The paper's task: add up the digits shown while the counter reads zero.
 
+    Features are digit, counter, then the useless ones.
+
     Args:
         n_digits: Digits are uniform on `0 .. n_digits - 1`.
         n_starts: Countdowns start uniformly on `0 .. n_starts - 1`.
@@ -146,9 +138,6 @@ def synthetic_task(
         n_useless: Further features that are pure noise, uniform over the digits.
         useless_cost: Cost of each of them.
         n_classes: Number of labels; by default every possible sum (21 in the paper).
-
-    Returns:
-        The task, features in the order digit, counter, then the useless ones.
     """
     counter, digit = np.divmod(np.arange(n_starts * n_digits), n_digits)
     countdown = np.eye(n_starts, k=-1)
@@ -171,8 +160,7 @@ def synthetic_task(
 def _draw(odds: FloatArray, rng: np.random.Generator) -> IntArray:
     """One category per row of `odds`, `(n, n_categories)`."""
     edges = odds.cumsum(axis=1)[:, :-1]
-    drawn: IntArray = (rng.random((len(odds), 1)) >= edges).sum(axis=1)
-    return drawn
+    return np.asarray((rng.random((len(odds), 1)) >= edges).sum(axis=1))
 
 
 def _shape_problems(task: FiniteTask) -> list[str]:

@@ -19,22 +19,13 @@ from nocta.exact.task import FiniteTask, FloatArray
 
 @dataclass(frozen=True)
 class TheoryCheck:
-    """Gaps of both inequalities on one task; a negative smallest gap would refute them.
-
-    Attributes:
-        n_beliefs: Number of beliefs checked.
-        n_comparisons: Beliefs times numbers of rounds, for the theorem.
-        bound_smallest: Smallest of optimal value less minus-NOCT (Theorem 3.1).
-        bound_largest: Largest of the same; positive means that the bound is strict somewhere.
-        replanning_smallest: Smallest gain of replanning over committing (Proposition 3.2).
-        replanning_largest: Largest of the same.
-    """
+    """Gaps of both inequalities on one task; a negative smallest gap would refute them."""
 
     n_beliefs: int
-    n_comparisons: int
-    bound_smallest: float
-    bound_largest: float
-    replanning_smallest: float
+    n_comparisons: int  # beliefs times numbers of rounds, for the theorem
+    bound_smallest: float  # of optimal value less minus-NOCT (Theorem 3.1)
+    bound_largest: float  # positive means that the bound is strict somewhere
+    replanning_smallest: float  # gain of replanning over committing (Proposition 3.2)
     replanning_largest: float
 
     def holds(self, tolerance: float = 1e-9) -> bool:
@@ -45,15 +36,7 @@ class TheoryCheck:
 def check_theory(
     graph: BeliefGraph, cost_weight: float, loss: Loss = "cross-entropy"
 ) -> TheoryCheck:
-    """Check both claims at every reachable belief of a task.
-
-    Args:
-        graph: The beliefs.
-        cost_weight: What one unit of cost is worth.
-        loss: Which loss; the claims hold for both.
-
-    Returns:
-        The smallest and largest gap of each inequality.
+    """Check both claims at every reachable belief of a task; they hold for both losses.
 
     Example:
         >>> from nocta.exact import build_graph
@@ -76,38 +59,29 @@ def check_theory(
 def lower_bound_gaps(graph: BeliefGraph, cost_weight: float, loss: Loss) -> list[list[FloatArray]]:
     """Optimal value less minus-NOCT, `V_t^s - NOCT-MAX_t^s`, for `s = 0 .. n_times`.
 
-    Returns:
-        Per number of rounds, per level, `(n_nodes,)`.
+    Per number of rounds, per level, `(n_nodes,)`.
     """
     limits = range(len(graph.levels) + 1)
     noct: list[list[FloatArray]] = [[] for _ in limits]
     for table in plan_tables(graph, loss, prune=False):
         for s in limits:
             noct[s].append(table.values(cost_weight, n_rounds=s))
-    gaps = []
-    for s in limits:
-        optimal = optimal_values(graph, cost_weight, loss, n_rounds=s)
-        gaps.append([v - bound for v, bound in zip(optimal, noct[s][::-1], strict=True)])
-    return gaps
+    optimal = [optimal_values(graph, cost_weight, loss, n_rounds=s) for s in limits]
+    return [[v - bound for v, bound in zip(optimal[s], noct[s][::-1], strict=True)] for s in limits]
 
 
 def replanning_gaps(graph: BeliefGraph, cost_weight: float, loss: Loss) -> list[FloatArray]:
-    """What replanning earns beyond committing to the best plan, `NOCT(u) - R`.
-
-    Returns:
-        Per level, `(n_nodes,)`.
-    """
+    """What replanning earns beyond the best plan, `NOCT(u) - R`, per level `(n_nodes,)`."""
     committed, actions = [], []
     for table in plan_tables(graph, loss):
-        best = table.best(cost_weight)
         committed.append(table.values(cost_weight))
-        actions.append(table.plans[best, 0].astype(np.int32))
+        actions.append(table.plans[table.best(cost_weight), 0].astype(np.int32))
     replanned = GraphPolicy(graph, tuple(actions[::-1])).values(cost_weight, loss)
     return [r - c for r, c in zip(replanned, committed[::-1], strict=True)]
 
 
 def planning_is_not_enough_task() -> FiniteTask:
-    """A task where minus NOCT is strictly below the optimal value, even with replanning.
+    """A task in which minus NOCT is strictly below the optimal value, even with replanning.
 
     Half of the subjects need the expensive test at the second time, and a cheap test at the first
     time tells which half. A fixed plan cannot use that, so it never acquires the cheap test.
@@ -125,7 +99,7 @@ def planning_is_not_enough_task() -> FiniteTask:
 
 
 def replanning_pays_task() -> FiniteTask:
-    """A task where replanning is strictly better than committing.
+    """A task in which replanning is strictly better than committing.
 
     The first label decides whether the second is certain or a coin toss. The best plan acquires
     both; after seeing the first, replanning drops the second if it is certain.
@@ -149,18 +123,9 @@ def random_task(
     horizon: int = 3,
     additive: bool = True,
 ) -> FiniteTask:
-    """A small task with random tables, for checks over many tasks.
+    """A small task with random tables and time-varying costs up to 1, for checks over many tasks.
 
-    Args:
-        rng: Source of randomness.
-        n_states: Number of hidden states.
-        n_features: Number of features.
-        n_values: Number of values of each.
-        horizon: Number of times.
-        additive: Whether the label is a running sum of 0 and 1, or a function of the state.
-
-    Returns:
-        The task; time-varying costs up to 1.
+    The label is a running sum of 0 and 1 if `additive`, otherwise a function of the state.
     """
     rule = rng.integers(0, 2, n_states)
     return FiniteTask(

@@ -11,7 +11,7 @@ from torch import nn
 
 from nocta.core.catalog import Catalog
 from nocta.core.cohort import Cohort
-from nocta.predictors.neural import arrays_under
+from nocta.predictors.encoding import arrays_under
 
 Arrays = dict[str, NDArray[Any]]
 State = tuple[dict[str, Any], Arrays]

@@ -7,7 +7,7 @@ are searched once.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Protocol
+from dataclasses import KW_ONLY, dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,45 +16,27 @@ from nocta.core.policy import Decision, Observation, Policy
 from nocta.core.predictor import Predictor
 from nocta.planning.search import FoundPlans
 
-
-class Search(Protocol):
-    """Finds the best plans of subjects who are all at the same slot."""
-
-    def __call__(
-        self, observation: Observation, cost_weight: NDArray[np.float64], /
-    ) -> FoundPlans: ...
+#: Finds the best plans, at the cost weight of each, of subjects who are all at the same slot.
+Search = Callable[[Observation, NDArray[np.float64]], FoundPlans]
 
 
+@dataclass(eq=False, repr=False)
 class PlanningPolicy(Policy):
-    """Plans ahead, acquires the earliest part of the plan, and replans (Algorithm 1).
+    """Plans ahead, acquires the earliest part of the plan, and replans (Algorithm 1)."""
 
-    Args:
-        predictor: Predicts from what was acquired.
-        search: Finds the best plans under an estimator of loss-to-go.
-        cost_weight: What one unit of cost is worth in loss (`alpha`), one number or one per subject
-            of the roll-out.
-        replan: Plan again after each acquisition; otherwise the first plan is carried out.
-        chunk: Number of subjects searched at once; small chunks stay in the processor's cache.
-        on_plans: Called with every batch of observations and the plans found for it.
-    """
-
-    def __init__(
-        self,
-        predictor: Predictor,
-        search: Search,
-        cost_weight: float | NDArray[np.float64],
-        *,
-        replan: bool = True,
-        chunk: int = 256,
-        on_plans: Callable[[Observation, FoundPlans], None] | None = None,
-    ) -> None:
-        self.predictor = predictor
-        self.search = search
-        self.cost_weight = cost_weight
-        self.replan = replan
-        self.chunk = chunk
-        self.on_plans = on_plans
-        self._committed: dict[int, NDArray[np.bool_]] = {}
+    predictor: Predictor  # predicts from what was acquired
+    search: Search  # finds the best plans under an estimator of loss-to-go
+    #: What one unit of cost is worth in loss (`alpha`), one number or one per subject of the
+    #: roll-out.
+    cost_weight: float | NDArray[np.float64]
+    _: KW_ONLY
+    #: Plan again after each acquisition; otherwise the first plan is carried out.
+    replan: bool = True
+    #: Number of subjects searched at once; small chunks stay in the processor's cache.
+    chunk: int = 256
+    #: Called with every batch of observations and the plans found for it.
+    on_plans: Callable[[Observation, FoundPlans], None] | None = None
+    _committed: dict[int, NDArray[np.bool_]] = field(init=False, default_factory=dict)
 
     def begin(self, n_subjects: int, seed: int) -> None:
         self._committed = {}

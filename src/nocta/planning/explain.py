@@ -1,7 +1,4 @@
-"""One subject's next acquisition in words: what it costs, what it saves, and the runner-up plan.
-
-The numbers are those of `nocta.planning.scoring`, for one subject.
-"""
+"""One subject's next acquisition in words: what it costs, what it saves, and the runner-up plan."""
 
 from __future__ import annotations
 
@@ -23,55 +20,33 @@ StopReason = Literal["last visit", "nothing left", "budget", "not worth its cost
 
 @dataclass(frozen=True)
 class PlanSummary:
-    """One plan, by names.
+    """One plan, by names; losses are shown as at least 0."""
 
-    Args:
-        visits: The features acquired at each slot of the plan.
-        cost: List price of the whole plan, fees included.
-        expected_charge: Expected cost of the plan. Features that turn out to be unavailable are
-            not charged.
-        expected_loss: Expected loss over the remaining times if the plan is carried out; shown as
-            0 if the estimate is below.
-        objective: Expected loss plus weighted expected charge, by which plans are ranked.
-    """
-
-    visits: dict[int, list[str]]
-    cost: float
-    expected_charge: float
-    expected_loss: float
-    objective: float
+    visits: dict[int, list[str]]  # the features acquired at each slot
+    cost: float  # list price of the whole plan, fees included
+    expected_charge: float  # features that turn out to be unavailable are not charged
+    expected_loss: float  # over the remaining times, if the plan is carried out
+    objective: float  # expected loss plus weighted expected charge, by which plans are ranked
 
 
 @dataclass(frozen=True)
 class Recommendation:
-    """The next acquisition of one subject, and why.
+    """The next acquisition of one subject, and why."""
 
-    Args:
-        stop: Whether to acquire nothing more.
-        time: The slot to go to next; `None` when stopping.
-        features: What to acquire there.
-        cost: Price of that acquisition, fees included.
-        plan: The plan that begins with it.
-        stopping: The same numbers for acquiring nothing more.
-        runner_up: The next best plan, if there is one.
-        prediction: Class probabilities at the current slot (the first one before any visit).
-        cost_weight: The cost weight used.
-        stop_reason: Why nothing more is acquired: this is the last visit, nothing is left to
-            acquire, everything left is over the budget, or no plan is worth its cost.
-        cheapest: Price of the cheapest acquisition that is left, fees included.
-    """
-
-    stop: bool
-    time: int | None
-    features: list[str]
-    cost: float
-    plan: PlanSummary
-    stopping: PlanSummary
-    runner_up: PlanSummary | None
+    stop: bool  # whether to acquire nothing more
+    time: int | None  # the slot to go to next; `None` when stopping
+    features: list[str]  # what to acquire there
+    cost: float  # price of that acquisition, fees included
+    plan: PlanSummary  # the plan that begins with it
+    stopping: PlanSummary  # the same numbers for acquiring nothing more
+    runner_up: PlanSummary | None  # the next best plan, if there is one
+    #: Class probabilities at the current slot (the first one before any visit).
     prediction: list[float]
-    cost_weight: float
+    cost_weight: float  # the cost weight used
+    #: Why nothing more is acquired: this is the last visit, nothing is left to acquire, everything
+    #: left is over the budget, or no plan is worth its cost.
     stop_reason: StopReason | None = None
-    cheapest: float | None = None
+    cheapest: float | None = None  # price of the cheapest acquisition that is left, fees included
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data, ready for JSON."""
@@ -88,16 +63,12 @@ def recommend(
 ) -> Recommendation:
     """Plan for one subject and say why.
 
-    Args:
-        policy: Algorithm 1 at a cost weight.
-        history: What is known about the subject.
-        catalog: What can be acquired and what it costs.
-        time: The subject's current slot; by default the last one with a request.
-        remaining: What may still be spent; no limit by default.
+    By default the subject is at the last slot with a request, and spending has no limit.
     """
     if len(history) != 1:
         raise ConfigError(f"`decide` is for one subject; the history has {len(history)}.")
-    now = _latest(history) if time is None else time
+    asked = np.flatnonzero(history.requested[0].any(axis=1))
+    now = int(asked.max(initial=-1)) if time is None else time
     if not -1 <= now < catalog.n_times:
         raise ConfigError(f"time is {now}; slots run from 0 to {catalog.n_times - 1}, -1 before.")
     observation = Observation(
@@ -110,8 +81,7 @@ def recommend(
     scores = score_subjects(policy, observation)
     plans = [_summarize(scores, rank, catalog) for rank in range(scores.prices.shape[1])]
     best, if_stopping = plans[0], float(scores.found.stopping[0])
-    stop = bool(scores.decision.stop[0])
-    cheapest = _cheapest(observation)
+    stop, cheapest = bool(scores.decision.stop[0]), _cheapest(observation)
     return Recommendation(
         stop=stop,
         time=None if stop else int(scores.decision.time[0]),
@@ -128,7 +98,6 @@ def recommend(
 
 
 def _summarize(scores: Scores, rank: int, catalog: Catalog) -> PlanSummary:
-    """The plan at a rank, with names instead of positions."""
     found = scores.found
     plan = found.plans[0, rank]
     numbers = (scores.prices, found.charges, found.losses, found.scores)
@@ -141,7 +110,6 @@ def _names(catalog: Catalog, features: NDArray[np.bool_]) -> list[str]:
 
 
 def _cheapest(observation: Observation) -> float | None:
-    """Price of the cheapest single acquisition that is left, fees included."""
     open_slots = observation.open_slots[0]
     single = open_slots & np.eye(open_slots.shape[1], dtype=bool)[:, None]  # (M, L, M)
     prices = observation.catalog.cost_per_visit(single)[open_slots.T]
@@ -156,8 +124,3 @@ def _stop_reason(observation: Observation, cheapest: float | None) -> StopReason
     if cheapest > observation.remaining[0] + 1e-9:  # the tolerance of the search
         return "budget"
     return "not worth its cost"
-
-
-def _latest(history: History) -> int:
-    asked = np.flatnonzero(history.requested[0].any(axis=1))
-    return int(asked[-1]) if asked.size else -1

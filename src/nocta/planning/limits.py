@@ -7,27 +7,17 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Limits:
-    """Sizes of the pieces in which large work is done, and of what is kept for later.
+    """Sizes of the pieces in which large work is done, and of what is kept for later."""
 
-    Args:
-        rollout_subjects: Subjects rolled out together.
-        scored_subjects: Subjects scored together for a table.
-        gain_units: Hidden units (subject, plan) of the published amortized network.
-        voter_units: Numbers held for one slot of the voters' states in NOCT-Contrastive.
-        lookup_units: Numbers held while losses are looked up from tables.
-        table_units: Numbers kept in the table of one slot, approximately.
-        remembered_prefixes: Prefixes of plans whose population mean is kept.
-        bank_bytes: Bytes kept of the neighbor bank as it looks under recent masks.
-    """
-
-    rollout_subjects: int = 20_000
-    scored_subjects: int = 8192
-    gain_units: int = 1 << 23
+    rollout_subjects: int = 20_000  # subjects rolled out together
+    scored_subjects: int = 8192  # subjects scored together for a table
+    gain_units: int = 1 << 23  # hidden units (subject, plan) of the published amortized network
+    #: Numbers held for one slot of the voters' states in NOCT-Contrastive.
     voter_units: int = 1 << 24
-    lookup_units: int = 1 << 22
-    table_units: int = 1 << 24
-    remembered_prefixes: int = 200_000
-    bank_bytes: int = 256 << 20
+    lookup_units: int = 1 << 22  # numbers held while losses are looked up from tables
+    table_units: int = 1 << 24  # numbers kept in the table of one slot, approximately
+    remembered_prefixes: int = 200_000  # prefixes of plans whose population mean is kept
+    bank_bytes: int = 256 << 20  # bytes kept of the neighbor bank as it looks under recent masks
 
 
 DEFAULT_LIMITS = Limits()

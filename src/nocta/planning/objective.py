@@ -16,13 +16,7 @@ PlanningLoss = Literal["cross-entropy", "error"]
 
 
 def losses_at_times(log_proba: Tensor, labels: Tensor, kind: PlanningLoss) -> Tensor:
-    """Realized loss at every time, `(..., L)`; zero if there is no label.
-
-    Args:
-        log_proba: `(..., L, C)` log-probabilities.
-        labels: `(..., L)` class indices, -1 if there is none.
-        kind: `"cross-entropy"` as in the paper, or `"error"`, one if the guess is wrong.
-    """
+    """Realized loss `(..., L)` of log-probabilities `(..., L, C)`; zero if the label is -1."""
     labelled = labels >= 0
     if kind == "cross-entropy":
         picked = log_proba.gather(-1, labels.clamp(min=0).unsqueeze(-1)).squeeze(-1)
@@ -33,8 +27,7 @@ def losses_at_times(log_proba: Tensor, labels: Tensor, kind: PlanningLoss) -> Te
 def self_expected_losses(log_proba: Tensor, kind: PlanningLoss) -> Tensor:
     """The loss a calibrated predictor expects of itself at every time, `(..., L)`.
 
-    This is its entropy, or the probability that its guess is wrong: the mean of the realized loss
-    over the label, without the noise of one label.
+    This is the mean of the realized loss over the label, without the noise of one label.
     """
     if kind == "cross-entropy":
         return -(log_proba.exp() * log_proba).sum(-1)
@@ -54,23 +47,9 @@ def loss_to_go(
 ) -> Tensor:
     """Accumulated loss after slot `time` (`ell`): `(..., L)` to `(...)`.
 
-    Args:
-        losses: `(..., L)` loss at every time, zero if unlabelled.
-        time: The current slot `t`; -1 before the first visit.
-        labelled: `(..., L)` which times count.
-        reduction: The sum of equation 1, or the mean over the labelled times.
+    Either the sum of equation 1, or the mean over the labeled times.
     """
     total = losses[..., time + 1 :].sum(-1)
-    if reduction == "sum":
-        return total
-    return total / labelled[..., time + 1 :].sum(-1).clamp(min=1)
-
-
-def plug_in_noct(loss: Tensor, cost: Tensor, cost_weight: float) -> Tensor:
-    """Loss-to-go of a plan plus its weighted cost (equation 3)."""
-    return loss + cost_weight * cost
-
-
-def gain(loss_if_stopping: Tensor, loss_of_plan: Tensor) -> Tensor:
-    """Loss a plan saves compared with stopping now (appendix B.3)."""
-    return loss_if_stopping - loss_of_plan
+    if reduction == "mean":
+        total = total / labelled[..., time + 1 :].sum(-1).clamp(min=1)
+    return total

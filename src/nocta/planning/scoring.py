@@ -26,22 +26,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Scores:
-    """The next acquisition of each of `n` subjects, and why.
-
-    Args:
-        decision: What to acquire next, or to stop.
-        cost: `(n,)` price of that acquisition, fees included.
-        found: The plans that were compared. Losses are shown as at least 0, even if an estimate
-            is below; plans are ranked by the estimates.
-        prices: `(n, r)` list price of those plans, fees included.
-        probabilities: `(n, C)` prediction at the current slot (the first one before any visit).
-    """
+    """The next acquisition of each of `n` subjects, and why."""
 
     decision: Decision
-    cost: NDArray[np.float64]
+    cost: NDArray[np.float64]  # (n,) price of the acquisition, fees included
+    #: Losses are shown as at least 0; plans are ranked by the estimates, which may be below.
     found: FoundPlans
-    prices: NDArray[np.float64]
-    probabilities: NDArray[np.float32]
+    prices: NDArray[np.float64]  # (n, r) list price of those plans, fees included
+    probabilities: NDArray[np.float32]  # (n, C) at the current slot, or the first before any visit
 
 
 def score_subjects(policy: PlanningPolicy, observation: Observation) -> Scores:
@@ -86,13 +78,6 @@ def score_histories(
 
     Decisions are those of `NOCTA.decide`, subject by subject.
 
-    Args:
-        model: Fitted.
-        table: What has been acquired so far, and the slot each subject is at.
-        cost_weight: What one unit of cost is worth in loss (`alpha`).
-        budget: What may still be spent on each subject, without limit by default.
-        limits: How many subjects are scored at once.
-
     Returns:
         One row per subject: `subject`; `now`, the current slot (-1 before the first visit);
         `stop`; `time` and `features` of the next acquisition, and its `cost`; `plan_cost`,
@@ -122,15 +107,18 @@ def score_histories(
 
 
 def _columns(scores: Scores, model: FittedModel) -> dict[str, Any]:
-    """One column per number, named as in the table."""
     import pyarrow as pa
 
     found, decision = scores.found, scores.decision
     classes = np.array(model.classes_, dtype=str)
+    names = np.array(model.catalog_.names, dtype=str)[np.nonzero(decision.features)[1]]
+    ends = np.concatenate([[0], decision.features.sum(axis=1).cumsum()]).astype(np.int32)
     return {
         "stop": decision.stop,
         "time": pa.array(decision.time, mask=decision.stop),
-        "features": _name_lists(decision.features, model.catalog_),
+        "features": pa.ListArray.from_arrays(
+            pa.array(ends), pa.array(names.tolist(), type=pa.string())
+        ),
         "cost": scores.cost,
         "plan_cost": scores.prices[:, 0],
         "expected_charge": found.charges[:, 0],
@@ -142,12 +130,3 @@ def _columns(scores: Scores, model: FittedModel) -> dict[str, Any]:
             pa.array(scores.probabilities.reshape(-1)), len(classes)
         ),
     }
-
-
-def _name_lists(features: NDArray[np.bool_], catalog: Catalog) -> Any:
-    """Names of the features of each row, `(n, M)` booleans to a column of lists."""
-    import pyarrow as pa
-
-    offsets = np.concatenate([[0], features.sum(axis=1).cumsum()]).astype(np.int32)
-    names = np.array(catalog.names, dtype=str)[np.nonzero(features)[1]]
-    return pa.ListArray.from_arrays(pa.array(offsets), pa.array(names.tolist(), type=pa.string()))

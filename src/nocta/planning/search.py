@@ -29,21 +29,13 @@ _NARROWEST = 4
 
 @dataclass(frozen=True)
 class FoundPlans:
-    """The best plans of `n` subjects, best first.
+    """The best plans of `n` subjects, best first."""
 
-    Args:
-        plans: `(n, r, L, M)` booleans.
-        losses: `(n, r)` expected loss-to-go.
-        charges: `(n, r)` expected charge: list price less what is expected to be unavailable.
-        cost_weight: `(n,)` what one unit of cost is worth in loss (`alpha`).
-        stopping: `(n,)` expected loss-to-go of acquiring nothing more.
-    """
-
-    plans: NDArray[np.bool_]
-    losses: NDArray[np.float64]
-    charges: NDArray[np.float64]
-    cost_weight: NDArray[np.float64]
-    stopping: NDArray[np.float64]
+    plans: NDArray[np.bool_]  # (n, r, L, M)
+    losses: NDArray[np.float64]  # (n, r) expected loss-to-go
+    charges: NDArray[np.float64]  # (n, r) list price less what is expected to be unavailable
+    cost_weight: NDArray[np.float64]  # (n,) what one unit of cost is worth in loss (alpha)
+    stopping: NDArray[np.float64]  # (n,) expected loss-to-go of acquiring nothing more
 
     @property
     def scores(self) -> NDArray[np.float64]:
@@ -91,16 +83,9 @@ def beam_search(
 ) -> FoundPlans:
     """Grow plans slot by slot and keep the `width` best prefixes, the empty one always among them.
 
-    Args:
-        estimator: Gives the expected loss of a prefix at its last slot.
-        observation: Subjects who are all at the same slot.
-        actions: What may be acquired at each slot.
-        cost_weight: `(n,)` what one unit of cost is worth in loss (`alpha`).
-        width: Number of prefixes kept per subject.
-        first_width: The same before the first visit, when the horizon is longest.
-        n_best: Number of plans returned per subject.
-        branches: Approximate number of continuations per slot; it limits both widths if many
-            subsets are offered.
+    All subjects are at the same slot. Before the first visit, when the horizon is longest,
+    `first_width` prefixes are kept. `branches` is the approximate number of continuations per slot;
+    it limits both widths if many subsets are offered.
     """
     n, first = len(observation), int(observation.time[0]) + 1
     open_slots = torch.from_numpy(observation.open_slots)
@@ -147,24 +132,17 @@ def beam_search(
         plans[:, :, k] = actions.subsets[k][picked[:, :, k]]
     charged = np.sum([charges[k][picked[:, :, k]] for k in times], axis=0)
     expected = losses.double()
-    return FoundPlans(
-        plans, expected.gather(1, best).numpy(), charged, cost_weight, expected[:, 0].numpy()
-    )
+    found = expected.gather(1, best).numpy()
+    return FoundPlans(plans, found, charged, cost_weight, expected[:, 0].numpy())
 
 
 def draw_candidates(
-    observation: Observation,
-    n_candidates: int,
-    seed: int,
-    worth: NDArray[np.float64] | None = None,
+    observation: Observation, n_candidates: int, seed: int, worth: NDArray[np.float64] | None = None
 ) -> NDArray[np.bool_]:
     """Random plans `(p, L, M)`, the same for all subjects at a slot, so decisions are independent.
 
-    Args:
-        observation: Subjects who are all at the same slot.
-        n_candidates: Number of plans; all plans if there are fewer.
-        seed: Same seed and slot, same plans.
-        worth: `(L, M)` value of each slot; draws favor valuable slots. Uniform by default.
+    Draws favor slots of high `worth`, `(L, M)`, if it is given. All plans are returned if there are
+    at most `n_candidates`.
     """
     time = int(observation.time[0])
     later = np.arange(observation.catalog.n_times)[:, None] > time
@@ -185,13 +163,8 @@ def sample_search(
 ) -> FoundPlans:
     """The best of a given set of plans, as the paper searches.
 
-    Args:
-        estimator: Scores whole plans.
-        observation: Subjects who are all at the same slot.
-        plans: `(p, L, M)` candidates for all; the first is the empty plan.
-        charges: `(p,)` expected charge of each.
-        cost_weight: `(n,)` what one unit of cost is worth in loss (`alpha`).
-        n_best: Number of plans returned per subject.
+    `plans`, `(p, L, M)`, are the candidates of all subjects; the first is the empty plan.
+    `charges`, `(p,)`, are their expected charges.
     """
     catalog = observation.catalog
     own = np.broadcast_to(plans, (len(observation), *plans.shape))

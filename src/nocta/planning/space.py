@@ -18,17 +18,11 @@ _MOST_CHARGED = 50_000
 
 @dataclass(frozen=True)
 class ActionTable:
-    """Subsets of features offered at each slot; the empty one is always the first.
+    """Subsets of features offered at each slot; the empty one is always the first."""
 
-    Args:
-        subsets: Per slot `(s, M)` booleans.
-        prices: Per slot `(s,)` list price, fees included; compared with the hard budget.
-        charges: Per slot `(s,)` expected charge; unavailable features are not charged.
-    """
-
-    subsets: tuple[NDArray[np.bool_], ...]
-    prices: tuple[NDArray[np.float64], ...]
-    charges: tuple[NDArray[np.float64], ...]
+    subsets: tuple[NDArray[np.bool_], ...]  # per slot, (s, M)
+    prices: tuple[NDArray[np.float64], ...]  # list price with fees, compared with the hard budget
+    charges: tuple[NDArray[np.float64], ...]  # expected: unavailable features are not charged
 
     @property
     def n_times(self) -> int:
@@ -36,22 +30,16 @@ class ActionTable:
 
     @classmethod
     def build(
-        cls,
-        catalog: Catalog,
-        train: Cohort | None = None,
-        worth: NDArray[np.float64] | None = None,
+        cls, catalog: Catalog, train: Cohort | None = None, worth: NDArray[np.float64] | None = None
     ) -> ActionTable:
         """Offer every subset of few features, and a selection of subsets of many.
 
-        Args:
-            catalog: What is open when, and what it costs.
-            train: If given, charges are averaged over what these subjects had recorded.
-            worth: `(L, M)` value of each slot alone; guides the selection.
+        Charges are averaged over what the subjects of `train` had recorded; `worth`, `(L, M)`, the
+        value of each slot alone, guides the selection.
         """
         worth = np.ones(catalog.open_slots.shape) if worth is None else worth
         subsets = tuple(_subsets_at(catalog, t, worth[t]) for t in range(catalog.n_times))
-        prices = tuple(_prices_at(catalog, t, s) for t, s in enumerate(subsets))
-        return cls(subsets, prices, prices).with_charges(catalog, train)
+        return cls(subsets, (), ()).with_charges(catalog, train)
 
     def at_prices(self, catalog: Catalog) -> ActionTable:
         """The same subsets at another catalog's prices; the charged share stays the same."""

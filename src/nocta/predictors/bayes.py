@@ -19,9 +19,6 @@ class BayesPredictor(Predictor):
 
     Values that the task cannot produce are treated as not acquired.
 
-    Args:
-        task: Where the subjects come from; feature `m` of the task is feature `m` of the catalog.
-
     Example:
         >>> from nocta.exact.task import synthetic_task
         >>> from nocta.testing import tiny_counter_cohort
@@ -40,7 +37,6 @@ class BayesPredictor(Predictor):
         self.n_classes_ = task.n_classes
 
     def predict_proba(self, history: History) -> NDArray[np.float32]:
-        """Exact class probabilities at every time, `(n, L, C)`; causal."""
         expected = (self.task.horizon, self.task.n_features)
         if history.values.shape[1:] != expected or history.acquired.shape[1:] != expected:
             raise DataError(
@@ -53,7 +49,6 @@ class BayesPredictor(Predictor):
         return posterior.astype(np.float32)
 
     def state(self) -> State:
-        """The task, as plain configuration and arrays."""
         task = vars(self.task)
         arrays = {k: v for k, v in task.items() if isinstance(v, np.ndarray)}
         arrays |= {f"emissions.{m}": table for m, table in enumerate(self.task.emissions)}
@@ -62,7 +57,6 @@ class BayesPredictor(Predictor):
 
     @classmethod
     def from_state(cls, config: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Self:
-        """Inverse of `state`."""
         names = tuple(config["feature_names"])
         given: dict[str, Any] = {k: v for k, v in arrays.items() if "." not in k}
         emissions = tuple(arrays[f"emissions.{m}"] for m in range(len(names)))

@@ -15,6 +15,7 @@ was acquired up to `k` and nothing else, and one pass along the path gives the s
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from types import ModuleType
 
 import numpy as np
@@ -24,7 +25,7 @@ from torch import Tensor, nn
 
 from nocta.core.errors import MissingExtraError
 from nocta.predictors.encoding import InputEncoder
-from nocta.predictors.neural import ClassWeight, NeuralPredictor
+from nocta.predictors.neural import ClassWeight, NeuralPredictor, head_of_one_layer
 from nocta.predictors.training import TrainingConfig
 
 #: Length of the whole follow-up on the path's time axis, as in the authors' own task.
@@ -41,10 +42,6 @@ class CdeEncoder(nn.Module):
     The channels of the path are time, the last known inputs of every feature (values, which of
     them are known, levels of discrete columns, requested but unavailable), and how often each
     feature was requested, so that a repeated value is still an event.
-
-    Args:
-        encoder: Fitted; encodes the inputs.
-        hidden: Size of the state.
     """
 
     owner: Tensor
@@ -69,9 +66,7 @@ class CdeEncoder(nn.Module):
         slots, frame = self._cut(inputs)
         path = self._path(slots)  # (n, L, channels)
         first: Tensor = self.start(torch.cat([path[:, 0], frame[:, 0]], dim=-1))
-        if path.shape[1] == 1:
-            return first[:, None]
-        return self._integrate(path, first)
+        return self._integrate(path, first) if path.shape[1] > 1 else first[:, None]
 
     def advance(self, row: Tensor, carry: Carry | None) -> tuple[Tensor, Carry]:
         """State after one more slot, from its inputs `(n, width)` and where the last one ended."""
@@ -90,7 +85,7 @@ class CdeEncoder(nn.Module):
 
     def _path(self, slots: Tensor) -> Tensor:
         """Time, last known inputs and number of requests at every slot, `(n, L, channels)`."""
-        asked = self._asked(slots)  # (n, L, features)
+        asked = slots @ self.reveals > 0  # (n, L, features)
         n, length, _ = asked.shape
         step = torch.arange(length)
         latest = torch.where(asked, step[:, None], -1).cummax(dim=1).values[..., self.owner]
@@ -100,14 +95,11 @@ class CdeEncoder(nn.Module):
 
     def _continue(self, last: Tensor, slots: Tensor) -> Tensor:
         """The next point of the path, `(n, channels)`."""
-        asked = self._asked(slots)
+        asked = slots @ self.reveals > 0
         n_held = len(self.owner)
         held = torch.where(asked[..., self.owner], slots, last[..., 1 : 1 + n_held])
         counts = last[..., 1 + n_held :] + asked
         return torch.cat([last[..., :1] + self.time_step, held, counts], dim=-1)
-
-    def _asked(self, slots: Tensor) -> Tensor:
-        return slots @ self.reveals > 0
 
     def _integrate(self, path: Tensor, first: Tensor) -> Tensor:
         torchcde = require_torchcde()
@@ -145,49 +137,27 @@ class CdeNet(nn.Module):
         super().__init__()
         self.encoder = CdeEncoder(encoder, hidden)
         self.drop = nn.Dropout(dropout)
-        self.head = nn.Sequential(
-            nn.Linear(hidden, hidden), nn.ReLU(), nn.Linear(hidden, n_outputs)
-        )
+        self.head = head_of_one_layer(hidden, n_outputs)
 
     def states(self, inputs: Tensor) -> Tensor:
-        """State after every slot, `(n, L, hidden)`."""
         return self.encoder.states(inputs)
 
     def forward(self, inputs: Tensor) -> Tensor:
-        """Outputs at every slot, `(n, L, n_outputs)`."""
         return self.head(self.drop(self.states(inputs)))  # type: ignore[no-any-return]
 
 
+@dataclass(eq=False, repr=False)
 class CdePredictor(NeuralPredictor):
-    """Neural controlled differential equation over visit slots: causal, one pass for every slot.
-
-    Args:
-        hidden: Size of the state.
-        dropout: On the input of the head.
-        training: Epochs, learning rate and so on.
-        class_weight: `"balanced"` counters rare classes; it distorts probabilities.
-        calibrate: Fit a temperature on validation.
-        seed: Same seed, same network.
-    """
+    """Neural controlled differential equation over visit slots: causal, one pass for every slot."""
 
     kind = "cde"
-    net_: CdeNet
-
-    def __init__(
-        self,
-        hidden: int = 32,
-        dropout: float = 0.0,
-        training: TrainingConfig = TrainingConfig(),  # noqa: B008 - frozen
-        class_weight: ClassWeight = None,
-        calibrate: bool = True,
-        seed: int = 0,
-    ) -> None:
-        self.hidden = hidden
-        self.dropout = dropout
-        self.training = training
-        self.class_weight = class_weight
-        self.calibrate = calibrate
-        self.seed = seed
+    net_: CdeNet = field(init=False, repr=False)
+    hidden: int = 32  # size of the state
+    dropout: float = 0.0  # on the input of the head
+    training: TrainingConfig = TrainingConfig()  # noqa: RUF009 - frozen
+    class_weight: ClassWeight = None
+    calibrate: bool = True
+    seed: int = 0
 
     def build_net(self, width: int, n_classes: int, n_times: int) -> nn.Module:
         return CdeNet(self.encoder_, self.hidden, n_classes, self.dropout)

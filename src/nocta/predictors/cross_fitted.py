@@ -15,7 +15,7 @@ from nocta.core.cohort import Cohort
 from nocta.core.errors import ConfigError
 from nocta.core.history import History
 from nocta.core.predictor import Fittable, Network, OutOfFold, Predictor, State
-from nocta.predictors.neural import arrays_under
+from nocta.predictors.encoding import arrays_under
 from nocta.predictors.registry import predictor_state, restore_predictor
 
 #: With fewer training subjects than this, five folds instead of three.
@@ -25,11 +25,9 @@ SMALL = 2000
 class CrossFittedPredictor(Predictor):
     """One predictor, or one per fold whose probabilities are averaged for new subjects.
 
-    Args:
-        members: Fitted predictors.
-        fold: `(n_train,)` which member was fitted without each training subject. All zero with a
-            single member, whose losses on training subjects are then in-sample.
-        expected: Whether the members are calibrated well enough to judge themselves.
+    `fold`, `(n_train,)`, is the member fitted without each training subject; all zero with a single
+    member, whose losses on training subjects are then in-sample. `expected` says whether the
+    members are calibrated well enough to judge themselves.
     """
 
     kind = "cross-fitted"
@@ -58,14 +56,12 @@ class CrossFittedPredictor(Predictor):
         return OutOfFold(self.members, self.fold) if len(self.members) > 1 else None
 
     def predict_proba(self, history: History) -> NDArray[np.float32]:
-        """Mean of the members' probabilities, `(n, L, C)`; causal as they are."""
         total = np.zeros((), dtype=np.float64)
         for member in self.members:
             total = total + member.predict_proba(history)
         return (total / len(self.members)).astype(np.float32)
 
     def state(self) -> State:
-        """Plain configuration and arrays that restore the predictor."""
         states = [predictor_state(member) for member in self.members]
         config = {
             "kind": self.kind,
@@ -79,7 +75,6 @@ class CrossFittedPredictor(Predictor):
 
     @classmethod
     def from_state(cls, config: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Self:
-        """Inverse of `state`."""
         members = [
             restore_predictor(own, arrays_under(arrays, f"member{i}."))
             for i, own in enumerate(config["members"])
@@ -90,10 +85,7 @@ class CrossFittedPredictor(Predictor):
 class OutOfFoldPredictor(Predictor):
     """Predicts for the training subjects of a cross-fitted predictor, each out of fold.
 
-    Args:
-        predictor: One member per fold.
-        rows: `(n,)` the training subjects, in the order in which histories hold them; a history
-            may hold all of them several times over.
+    Histories hold the training subjects in the order of `rows`, possibly several times over.
     """
 
     def __init__(self, predictor: OutOfFold, rows: NDArray[np.int64]) -> None:
@@ -101,7 +93,6 @@ class OutOfFoldPredictor(Predictor):
         self.n_classes_ = self.members[0].n_classes_
 
     def predict_proba(self, history: History) -> NDArray[np.float32]:
-        """By the member fitted without the subject, `(n, L, C)`."""
         fold = np.tile(self.fold, len(history) // len(self.fold))
         out = np.zeros((*history.values.shape[:2], self.n_classes_), dtype=np.float32)
         for which, member in enumerate(self.members):
@@ -114,20 +105,11 @@ class OutOfFoldPredictor(Predictor):
 def as_cross_fitted(
     predictor: Predictor, train: Cohort, val: Cohort, seed: int = 0, progress: bool = False
 ) -> CrossFittedPredictor:
-    """Any predictor in the form that planners learn from.
+    """Any predictor in the form that planners learn from; it is left unchanged.
 
     A predictor that has members is taken as it is. One that can be fitted is fitted again, once
-    per fold. Any other is used for every subject, with a warning unless it is calibrated.
-
-    Args:
-        predictor: Of any kind; it is left unchanged.
-        train: Subjects to learn from.
-        val: Subjects to choose on.
-        seed: Same seed, same members.
-        progress: Show bars.
-
-    Raises:
-        ConfigError: The predictor does not fit the cohort.
+    per fold. Any other is used for every subject, with a warning unless it is calibrated. Raises
+    `ConfigError` if the predictor does not fit the cohort.
     """
     if isinstance(predictor, CrossFittedPredictor):
         return predictor
@@ -162,14 +144,9 @@ def cross_fit(
 ) -> CrossFittedPredictor:
     """Fit one copy of a predictor per fold of the training subjects; groups stay together.
 
-    Args:
-        model: A `Predictor` that is `Fittable`; left unchanged.
-        train: Subjects to learn from.
-        val: Subjects to choose on, the same for every fold.
-        n_folds: Number of members; by default five with few subjects, otherwise three.
-        seed: Decides the folds, and the seed of every member.
-        progress: Show bars.
-        expected: See `CrossFittedPredictor`; what the model declares by default.
+    By default there are five folds with few subjects, otherwise three. The seed decides the folds,
+    and the seed of every member. For `expected`, see `CrossFittedPredictor`; by default it is what
+    the model declares.
     """
     groups = np.arange(len(train)) if train.groups is None else train.groups
     n_folds = min(n_folds or (5 if len(train) < SMALL else 3), np.unique(groups).size)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
 import numpy as np
@@ -22,13 +23,10 @@ MOST_HELD = 1 << 25
 class InputEncoder:
     """Turns a `History` into one input vector per slot.
 
-    Per slot: standardized values (0 if unknown), which columns are known, indicators of discrete
-    columns, what was requested but unavailable, the slot as one-hot, and the free context.
-    Columns that are positive and skewed are scaled on the log axis.
-
-    Args:
-        max_levels: Columns with at most this many distinct values also enter as indicators.
-        most_sampled: Subjects from which scales are learned, at most; an even sample of more.
+    Per slot: standardized values (0 if unknown), which columns are known, indicators of columns
+    with at most `max_levels` distinct values, what was requested but unavailable, the slot as
+    one-hot, and the free context. Columns that are positive and skewed are scaled on the log axis.
+    Scales are learned from an even sample of at most `most_sampled` subjects.
     """
 
     def __init__(self, max_levels: int = 6, most_sampled: int = 200_000) -> None:
@@ -39,8 +37,8 @@ class InputEncoder:
         """Learn center, scale and levels of every column from the training subjects."""
         cohort = cohort.sample(self.most_sampled)
         seen = np.where(cohort.visits[:, :, None], cohort.values, np.nan)
-        self.values_ = _ColumnScaler().fit(seen.reshape(-1, seen.shape[2]))
-        self.context_ = _ColumnScaler().fit(cohort.context)
+        self.values_ = _ColumnScaler.fit(seen.reshape(-1, seen.shape[2]))
+        self.context_ = _ColumnScaler.fit(cohort.context)
         columns = [np.unique(c[~np.isnan(c)]) for c in seen.reshape(-1, seen.shape[2]).T]
         pairs = [(d, v) for d, c in enumerate(columns) if 2 < c.size <= self.max_levels for v in c]
         self.level_column_ = np.array([d for d, _ in pairs], dtype=np.int64)
@@ -55,12 +53,11 @@ class InputEncoder:
 
     @property
     def width(self) -> int:
-        """Length of the input vector of one slot."""
         return self.slot_width + self.n_times_ + 2 * self.context_.width
 
     @property
     def n_value_columns(self) -> int:
-        """How many entries at the head of the vector are values."""
+        """Number of entries at the head of the vector that are values."""
         return self.values_.width
 
     @property
@@ -69,7 +66,6 @@ class InputEncoder:
         return len(self.slot_owner_)
 
     def encode(self, history: History) -> Tensor:
-        """Network inputs `(n, L, width)`."""
         slots = self.encode_slots(history.values, history.unavailable)
         return torch.cat([slots, self.encode_frame(history.context)], dim=2)
 
@@ -89,45 +85,32 @@ class InputEncoder:
         return torch.from_numpy(np.concatenate([slot, free], axis=2, dtype=np.float32))
 
     def state(self) -> dict[str, NDArray[Any]]:
-        """Arrays that restore the encoder."""
         return {
             "level_column": self.level_column_,
             "level_value": self.level_value_,
             "slot_owner": self.slot_owner_,
             "shape": np.array([self.n_times_, self.n_features_]),
-            **{f"values.{k}": v for k, v in self.values_.state().items()},
-            **{f"context.{k}": v for k, v in self.context_.state().items()},
+            **{f"values.{k}": v for k, v in vars(self.values_).items()},
+            **{f"context.{k}": v for k, v in vars(self.context_).items()},
         }
 
     @classmethod
     def from_state(cls, state: dict[str, NDArray[Any]]) -> InputEncoder:
-        """Inverse of `state`."""
         out = cls()
         out.level_column_, out.level_value_ = state["level_column"], state["level_value"]
         out.slot_owner_ = state["slot_owner"]
         out.n_times_, out.n_features_ = (int(v) for v in state["shape"])
-        parts: dict[str, dict[str, NDArray[Any]]] = {"values": {}, "context": {}}
-        for key, array in state.items():
-            head, _, tail = key.partition(".")
-            if tail:
-                parts[head][tail] = array
-        out.values_ = _ColumnScaler.from_state(parts["values"])
-        out.context_ = _ColumnScaler.from_state(parts["context"])
+        out.values_ = _ColumnScaler(**arrays_under(state, "values."))
+        out.context_ = _ColumnScaler(**arrays_under(state, "context."))
         return out
 
 
 class EncodedCohort:
     """A cohort that is encoded once and then masked for every request.
 
-    An input is zero if it was not requested, so requesting less is a product with 0 or 1. A large
-    cohort is not kept encoded: `slots`, `frame` and `recorded` then encode the subjects they are
-    indexed with, to the same numbers.
-
-    Args:
-        encoder: Fitted.
-        cohort: The subjects.
-        most_held: Largest size, in numbers, that is kept in memory; infinite for a cohort that is
-            read whole many times.
+    An input is zero if it was not requested, so requesting less is a product with 0 or 1. A cohort
+    larger than `most_held` numbers is not kept encoded: `slots`, `frame` and `recorded` then encode
+    the subjects they are indexed with, to the same numbers.
     """
 
     slots: Tensor | OnDemand[Tensor]
@@ -167,12 +150,7 @@ class EncodedCohort:
 
 
 class OnDemand(Generic[A]):
-    """An array with one row per subject, computed for the rows it is indexed with.
-
-    Args:
-        cohort: The subjects.
-        compute: The rows of some of them.
-    """
+    """An array with one row per subject, computed for the rows it is indexed with."""
 
     def __init__(self, cohort: Cohort, compute: Callable[[Cohort], A]) -> None:
         self._cohort, self._compute = cohort, compute
@@ -187,44 +165,45 @@ class OnDemand(Generic[A]):
         return out
 
 
+@dataclass(eq=False)
 class _ColumnScaler:
     """Standardizes columns, on the log axis if that makes them less skewed."""
 
-    def fit(self, table: NDArray[np.float32]) -> _ColumnScaler:
+    log: NDArray[np.bool_]
+    mean: NDArray[np.float32]
+    scale: NDArray[np.float32]
+
+    @classmethod
+    def fit(cls, table: NDArray[np.float32]) -> _ColumnScaler:
         width = table.shape[1]
-        self.log_ = np.zeros(width, dtype=bool)
-        self.mean_, self.scale_ = np.zeros(width, np.float32), np.ones(width, np.float32)
+        out = cls(np.zeros(width, bool), np.zeros(width, np.float32), np.ones(width, np.float32))
         for d in range(width):
             column = table[:, d].astype(float)
             column = column[~np.isnan(column)]
             if column.size < 2:
                 continue
-            self.log_[d] = column.min() >= 0 and _skew(column) > 2 and np.unique(column).size > 10
-            column = np.log1p(column) if self.log_[d] else column
+            out.log[d] = column.min() >= 0 and _skew(column) > 2 and np.unique(column).size > 10
+            column = np.log1p(column) if out.log[d] else column
             spread = column.std()
-            self.mean_[d] = column.mean()
-            self.scale_[d] = spread if spread > 1e-8 else 1.0
-        return self
+            out.mean[d] = column.mean()
+            out.scale[d] = spread if spread > 1e-8 else 1.0
+        return out
 
     @property
     def width(self) -> int:
-        return len(self.mean_)
+        return len(self.mean)
 
     def transform(self, table: NDArray[np.float32]) -> NDArray[np.float32]:
-        logged = np.where(self.log_, np.log1p(np.maximum(table, 0)), table)
-        scaled = np.clip((logged - self.mean_) / self.scale_, -_CLIP, _CLIP)
+        logged = np.where(self.log, np.log1p(np.maximum(table, 0)), table)
+        scaled = np.clip((logged - self.mean) / self.scale, -_CLIP, _CLIP)
         return np.asarray(np.nan_to_num(scaled, nan=0.0), dtype=np.float32)
-
-    def state(self) -> dict[str, NDArray[Any]]:
-        return {"log": self.log_, "mean": self.mean_, "scale": self.scale_}
-
-    @classmethod
-    def from_state(cls, state: dict[str, NDArray[Any]]) -> _ColumnScaler:
-        out = cls()
-        out.log_, out.mean_, out.scale_ = state["log"], state["mean"], state["scale"]
-        return out
 
 
 def _skew(column: NDArray[np.float64]) -> float:
     spread = column.std()
     return float(((column - column.mean()) ** 3).mean() / spread**3) if spread > 1e-8 else 0.0
+
+
+def arrays_under(arrays: dict[str, NDArray[Any]], prefix: str) -> dict[str, NDArray[Any]]:
+    """The arrays whose name begins with `prefix`, without it."""
+    return {k.removeprefix(prefix): v for k, v in arrays.items() if k.startswith(prefix)}

@@ -21,12 +21,7 @@ from numpy.typing import NDArray
 from nocta.core.cohort import Cohort
 from nocta.core.errors import DataError
 from nocta.core.random_plans import random_requests
-from nocta.predictors.cross_fitted import (
-    SMALL,
-    CrossFittedPredictor,
-    check_output,
-    cross_fit,
-)
+from nocta.predictors.cross_fitted import SMALL, CrossFittedPredictor, check_output, cross_fit
 from nocta.predictors.encoding import EncodedCohort
 from nocta.predictors.mixed import MixedPredictor
 from nocta.predictors.mlp import MLPPredictor
@@ -46,25 +41,18 @@ _AT_ONCE = 4 * 4096
 
 @dataclass(frozen=True)
 class ChoiceRules:
-    """How the `default` preset chooses between predictors.
+    """How the `default` preset chooses between predictors."""
 
-    Args:
-        overfit: A network overfits if its validation loss exceeds its training loss this many
-            times.
-        clearly_better: With few subjects, a predictor with more freedom needs at most this
-            multiple of the loss: a network against a linear model, one without dropout against
-            one with.
-        noisy: Labels are noisy if the loss with everything known exceeds this share of the loss
-            with nothing known.
-        many: With this many training subjects or more, noise in the labels averages out.
-        small: With fewer training subjects than this, subjects are few.
-    """
-
+    #: A network overfits if its validation loss exceeds its training loss this many times.
     overfit: float = 1.02
+    #: With few subjects, a predictor with more freedom needs at most this multiple of the loss: a
+    #: network against a linear model, one without dropout against one with.
     clearly_better: float = 0.9
+    #: Labels are noisy if the loss with everything known exceeds this share of the loss with
+    #: nothing known.
     noisy: float = 0.25
-    many: int = 20_000
-    small: int = SMALL
+    many: int = 20_000  # with this many training subjects or more, noise in the labels averages out
+    small: int = SMALL  # with fewer training subjects than this, subjects are few
 
     def candidate(self, train: Cohort, dropout: float, seed: int) -> RecurrentPredictor:
         """A network whose size and training follow the number of subjects."""
@@ -98,17 +86,10 @@ def fit_predictor(
 ) -> CrossFittedPredictor:
     """Fit what the preset recommends for this cohort, or a plug-in.
 
-    Args:
-        train: Subjects to learn from.
-        val: Subjects that decide when to stop, and which size to take.
-        preset: `"paper"` is the published network; `"default"` adapts to the cohort.
-        seed: Same seed, same networks.
-        progress: Show bars.
-        kind: `"learned"`, or the name of a plug-in, which is fitted once per fold.
-        quick: A quick run: one predictor; a network is trained for a few epochs.
-        class_weight: `"balanced"` counters rare classes. The network then no longer judges
-            itself, and estimators learn from realized losses. Plug-ins ignore it.
-        rules: How the `default` preset chooses.
+    `"paper"` is the published network; `"default"` adapts to the cohort. `kind` is `"learned"`, or
+    the name of a plug-in, which is fitted once per fold. A quick run fits one predictor, a network
+    for a few epochs. With a `class_weight` the network no longer judges itself, and estimators
+    learn from realized losses; plug-ins ignore it.
     """
     for part, cohort in (("training", train), ("validation", val)):
         if not cohort.labelled.any():
@@ -131,7 +112,10 @@ def fit_predictor(
     alone = CrossFittedPredictor([first], nobody, expected)
     if quick:
         return alone
-    small, overfitted = len(train) < rules.small, _is_overfitted(first, train, val, rules)
+    small = len(train) < rules.small
+    overfitted = random_mask_loss(first, val) > rules.overfit * random_mask_loss(first, train) or (
+        len(train) < rules.many and share_left(first, val) > rules.noisy
+    )
     best: NeuralPredictor = first
     if overfitted or small:
         best = _most_careful(first, train, val, small, progress, rules)
@@ -152,21 +136,13 @@ def _fit_plug_in(
     return CrossFittedPredictor([model], nobody, model.is_calibrated)
 
 
-def _is_overfitted(
-    first: RecurrentPredictor, train: Cohort, val: Cohort, rules: ChoiceRules
-) -> bool:
-    if random_mask_loss(first, val) > rules.overfit * random_mask_loss(first, train):
-        return True
-    return len(train) < rules.many and share_left(first, val) > rules.noisy
-
-
 def _most_careful(
     first: RecurrentPredictor,
     train: Cohort,
     val: Cohort,
     small: bool,
     progress: bool,
-    rules: ChoiceRules = ChoiceRules(),  # noqa: B008 - frozen
+    rules: ChoiceRules,
 ) -> NeuralPredictor:
     """The first network, one with dropout, a linear model, or a mean: as validation says."""
     careful = rules.candidate(train, 0.4 if small else 0.3, first.seed)

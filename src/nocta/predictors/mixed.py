@@ -7,16 +7,15 @@ is robust against a few unusual subjects. With noisy labels their mean can be be
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any, Self, cast
 
-import numpy as np
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
 from nocta.core.cohort import Cohort
-from nocta.predictors.neural import Requests
+from nocta.predictors.neural import FitOptions
 from nocta.predictors.recurrent import RecurrentPredictor
 from nocta.predictors.summary import SummaryPredictor
 from nocta.predictors.training import TrainingLog
@@ -24,12 +23,7 @@ from nocta.predictors.walking import WalkingNet
 
 
 class MixedNet(nn.Module):
-    """Several causal networks; the output is the logarithm of their mean probability.
-
-    Args:
-        members: Networks over the same inputs; all are `WalkingNet`.
-        temperatures: Divisors of each member's outputs.
-    """
+    """The logarithm of the mean probability of walking networks, each with its own temperature."""
 
     def __init__(self, members: Sequence[nn.Module], temperatures: Sequence[float]) -> None:
         super().__init__()
@@ -37,11 +31,9 @@ class MixedNet(nn.Module):
         self.register_buffer("temperatures", torch.tensor(list(temperatures)))
 
     def forward(self, inputs: Tensor) -> Tensor:
-        """Log-probabilities at every slot, `(n, L, C)`."""
         return self._mean([member(inputs) for member in self.members])
 
     def states(self, inputs: Tensor) -> Tensor:
-        """States of all members after every slot, side by side."""
         walked = [member.states(inputs) for member in self.members]  # type: ignore[operator]
         return torch.cat(walked, dim=-1)
 
@@ -114,18 +106,10 @@ class MixedPredictor(RecurrentPredictor):
         self.net_ = MixedNet([network.net_, linear.net_], heat)
         self.net_.eval()
 
-    def _train(
-        self,
-        train_cohort: Cohort,
-        val_cohort: Cohort,
-        requests: Requests | None,
-        rng: np.random.Generator,
-        progress: bool,
-        on_epoch: Callable[[int, float], None] | None,
-    ) -> None:
+    def _train(self, train_cohort: Cohort, val_cohort: Cohort, how: FitOptions) -> None:
         network, linear = self._network(), self._linear()
-        options: dict[str, Any] = {"requests": requests, "progress": progress}
-        network.fit(train_cohort, val_cohort, **options, on_epoch=on_epoch)
+        options: dict[str, Any] = {"requests": how.requests, "progress": how.progress}
+        network.fit(train_cohort, val_cohort, **options, on_epoch=how.on_epoch)
         linear.fit(train_cohort, val_cohort, **options)
         self._mix(network, linear)
         self.log_: TrainingLog = network.log_

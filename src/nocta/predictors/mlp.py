@@ -8,6 +8,7 @@ slots gives it at every `k` in one pass.
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass, field
 
 import torch
 from torch import Tensor, nn
@@ -22,16 +23,7 @@ PAPER_TRAINING = TrainingConfig(epochs=400, learning_rate=1e-2, patience=40, che
 
 
 class MLPNet(nn.Module):
-    """Fully connected layers with ReLU, the first one shared between all times as a running sum.
-
-    Args:
-        slot_width: Length of what one slot contributes.
-        context_width: Length of the free context.
-        n_times: Number of slots (`L`), also the length of the time indicator.
-        hidden: Units of each hidden layer.
-        n_outputs: Outputs at every time.
-        n_layers: Hidden layers.
-    """
+    """Fully connected layers with ReLU, the first one shared between all times as a running sum."""
 
     def __init__(
         self,
@@ -52,19 +44,11 @@ class MLPNet(nn.Module):
         self.upper = nn.ModuleList(nn.Linear(hidden, hidden) for _ in range(n_layers - 1))
         self.head = nn.Linear(hidden, n_outputs)
 
-    def frame(self, inputs: Tensor) -> Tensor:
-        """First layer's share of the time indicator and the context, `(n, L, hidden)`."""
-        free = inputs[..., inputs.shape[-1] - self.context_width :]
-        return self.time + free @ self.context
-
-    def contributions(self, slots: Tensor) -> Tensor:
-        """First layer's share of each slot: `(n, L, slot_width)` to `(n, L, hidden)`."""
-        return torch.einsum("nls,lsh->nlh", slots, self.slots)
-
     def first(self, inputs: Tensor) -> Tensor:
         """First layer before its ReLU, at every time, `(n, L, hidden)`."""
-        running = self.contributions(inputs[..., : self.slot_width]).cumsum(dim=1)
-        return running + self.frame(inputs)
+        each = torch.einsum("nls,lsh->nlh", inputs[..., : self.slot_width], self.slots)
+        free = inputs[..., inputs.shape[-1] - self.context_width :]
+        return each.cumsum(dim=1) + (self.time + free @ self.context)
 
     def after_first(self, first: Tensor) -> Tensor:
         """Last hidden layer from the first one before its ReLU, `(..., hidden)`."""
@@ -74,15 +58,13 @@ class MLPNet(nn.Module):
         return out
 
     def states(self, inputs: Tensor) -> Tensor:
-        """Last hidden layer at every time, `(n, L, hidden)`."""
         return self.after_first(self.first(inputs))
 
     def forward(self, inputs: Tensor) -> Tensor:
-        """Outputs at every time, `(n, L, n_outputs)`."""
         return self.head(self.states(inputs))  # type: ignore[no-any-return]
 
     def frame_at(self, frame: Tensor, time: int) -> Tensor:
-        """`frame` at one time, from inputs of that time or their tail, `(n, hidden)`."""
+        """First layer's share of time and context, from inputs of one time or their tail."""
         free = frame[..., frame.shape[-1] - self.context_width :]
         return self.time[time] + free @ self.context
 
@@ -91,39 +73,24 @@ class MLPNet(nn.Module):
         return self.head(self.after_first(self.first(inputs)[:, time]))  # type: ignore[no-any-return]
 
 
+@dataclass(eq=False, repr=False)
 class MLPPredictor(NeuralPredictor):
     """Fully connected network over all slots; the predictor of the `paper` preset.
 
     Small and fast, with a fast path for many plans (`PlanScorer`). Every slot has its own weights,
     so with many slots or features it needs more data than `RecurrentPredictor`.
-
-    Args:
-        hidden: Units of each hidden layer: 10 for the paper's synthetic task and ADNI, 32 for OAI.
-        n_layers: Hidden layers.
-        training: Epochs, learning rate and so on.
-        class_weight: `"balanced"` counters rare classes; it distorts probabilities.
-        calibrate: Fit a temperature on validation.
-        seed: Same seed, same network.
     """
 
     kind = "mlp"
-    net_: MLPNet
+    net_: MLPNet = field(init=False, repr=False)
 
-    def __init__(
-        self,
-        hidden: int = 10,
-        n_layers: int = 2,
-        training: TrainingConfig = PAPER_TRAINING,
-        class_weight: ClassWeight = None,
-        calibrate: bool = True,
-        seed: int = 0,
-    ) -> None:
-        self.hidden = hidden
-        self.n_layers = n_layers
-        self.training = training
-        self.class_weight = class_weight
-        self.calibrate = calibrate
-        self.seed = seed
+    #: Units of each hidden layer: 10 for the paper's synthetic task and ADNI, 32 for OAI.
+    hidden: int = 10
+    n_layers: int = 2  # hidden layers
+    training: TrainingConfig = PAPER_TRAINING
+    class_weight: ClassWeight = None
+    calibrate: bool = True
+    seed: int = 0
 
     def build_net(self, width: int, n_classes: int, n_times: int) -> nn.Module:
         slot_width = self.encoder_.slot_width
@@ -137,13 +104,8 @@ class MLPPredictor(NeuralPredictor):
         """Calibrated log-probabilities if each plan were carried out, `(n, p, L - start, C)`.
 
         Each feature's share of the first layer is computed once per subject; a plan then costs
-        additions only.
-
-        Args:
-            inputs: `(n, L, width)` what is known.
-            slots: `(n, L, slot_width)` everything recorded, as in `EncodedCohort.slots`.
-            plans: `(p, L, M)` shared by all subjects; false before `start` and for known values.
-            start: First time wanted; `t + 1` for the loss-to-go from slot `t`.
+        additions only. `slots` is everything recorded, as in `EncodedCohort.slots`. Plans `(p, L,
+        M)` are shared by all subjects, and false before `start` and for known values.
         """
         known = self.net_.first(inputs)[:, None, start:]
         planned = plans[:, start:].float()
@@ -159,7 +121,7 @@ class MLPPredictor(NeuralPredictor):
         """Calibrated log-probabilities at every node of a tree of plans, `(n, nodes, C)`.
 
         The first layer of all nodes and subjects is one matrix product. Units are the first axis:
-        layers this narrow run twice as fast that way. Arguments as of `plan_log_proba`.
+        layers this narrow run twice as fast that way.
         """
         net, start = self.net_, inputs.shape[1] - tree.n_later
         known = net.first(inputs)[:, start:].permute(2, 0, 1)  # (h, n, later)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import is_dataclass
-from typing import Any, ClassVar, Literal, Self
+from typing import Any, ClassVar, Literal, NamedTuple, Self
 
 import numpy as np
 import torch
@@ -20,12 +20,21 @@ from nocta.core.errors import NotFittedError
 from nocta.core.history import History
 from nocta.core.predictor import Predictor, State
 from nocta.core.random_plans import random_requests
-from nocta.predictors.encoding import EncodedCohort, InputEncoder
+from nocta.predictors.encoding import EncodedCohort, InputEncoder, arrays_under
 from nocta.predictors.training import TrainingConfig, TrainingLog, train
 
 ClassWeight = Literal["balanced"] | None
 Requests = Callable[[NDArray[np.int64], np.random.Generator], NDArray[np.bool_]]
 _CHUNK = 4096
+
+
+class FitOptions(NamedTuple):
+    """The options of one call of `NeuralPredictor.fit`."""
+
+    requests: Requests | None
+    rng: np.random.Generator
+    progress: bool
+    on_epoch: Callable[[int, float], None] | None
 
 
 class NeuralPredictor(BaseEstimator, Predictor):  # type: ignore[misc]
@@ -35,9 +44,9 @@ class NeuralPredictor(BaseEstimator, Predictor):  # type: ignore[misc]
     """
 
     training: TrainingConfig
-    class_weight: ClassWeight
-    calibrate: bool
-    seed: int
+    class_weight: ClassWeight  # "balanced" counters rare classes; it distorts probabilities
+    calibrate: bool  # fit a temperature on validation
+    seed: int  # same seed, same network
     #: Name of this class in a saved model.
     kind: str
     #: Constructor arguments that are dataclasses.
@@ -72,14 +81,9 @@ class NeuralPredictor(BaseEstimator, Predictor):  # type: ignore[misc]
     ) -> Self:
         """Train under random masks, stop early on validation, calibrate on validation.
 
-        Args:
-            train_cohort: Subjects to learn from.
-            val_cohort: Subjects that decide when to stop.
-            seed: Replaces the one the predictor was constructed with.
-            requests: What is requested of the training subjects at these positions, as
-                `(b, L, M)`; random sets of every density by default.
-            progress: Show a bar.
-            on_epoch: Called with epoch and validation loss at every check.
+        `seed` replaces the one the predictor was constructed with. `requests` gives what is
+        requested of the training subjects at some positions, `(b, L, M)`; random sets of every
+        density by default. `on_epoch` is called with epoch and validation loss at every check.
         """
         self.seed = self.seed if seed is None else seed
         rng = np.random.default_rng(self.seed)
@@ -88,20 +92,13 @@ class NeuralPredictor(BaseEstimator, Predictor):  # type: ignore[misc]
         with torch.random.fork_rng():
             torch.manual_seed(self.seed)
             self.net_ = self.build_net(self.encoder_.width, self.n_classes_, self.n_times_)
-            self._train(train_cohort, val_cohort, requests, rng, progress, on_epoch)
+            how = FitOptions(requests, rng, progress, on_epoch)
+            self._train(train_cohort, val_cohort, how)
         return self
 
-    def _train(
-        self,
-        train_cohort: Cohort,
-        val_cohort: Cohort,
-        requests: Requests | None,
-        rng: np.random.Generator,
-        progress: bool,
-        on_epoch: Callable[[int, float], None] | None,
-    ) -> None:
-        open_slots = train_cohort.catalog.open_slots
-        ask = requests or (lambda index, r: random_requests(len(index), open_slots, r))
+    def _train(self, train_cohort: Cohort, val_cohort: Cohort, how: FitOptions) -> None:
+        open_slots, rng = train_cohort.catalog.open_slots, how.rng
+        ask = how.requests or (lambda index, r: random_requests(len(index), open_slots, r))
         data = EncodedCohort(self.encoder_, train_cohort)
         weight = self._class_weights(train_cohort)
         val_inputs, val_labels = self._validation_set(val_cohort, open_slots)
@@ -110,19 +107,16 @@ class NeuralPredictor(BaseEstimator, Predictor):  # type: ignore[misc]
             logits = self.net_(data.inputs(index, ask(index, rng)))
             return cross_entropy(logits, data.labels[torch.as_tensor(index)], weight)
 
-        def validation_loss() -> float:
-            return self._validation_loss(val_inputs, val_labels, weight)
-
         self.log_ = train(
             self.net_,
             len(train_cohort),
             batch_loss,
-            validation_loss,
+            lambda: self._validation_loss(val_inputs, val_labels, weight),
             self.training,
             rng,
             description="predictor",
-            progress=progress,
-            on_epoch=on_epoch,
+            progress=how.progress,
+            on_epoch=how.on_epoch,
         )
         self._calibrate(val_inputs, val_labels)
 
@@ -132,9 +126,16 @@ class NeuralPredictor(BaseEstimator, Predictor):  # type: ignore[misc]
 
     @torch.no_grad()
     def _calibrate(self, inputs: Tensor, labels: Tensor) -> None:
+        """Fit the temperature that minimizes the cross-entropy."""
         self.temperature_ = 1.0
-        if self.calibrate:
-            self.temperature_ = _fit_temperature(self._logits(inputs), labels)
+        if self.calibrate and bool((labels >= 0).any()):
+            logits = self._logits(inputs)
+
+            def objective(log_temperature: float) -> float:
+                return float(cross_entropy(logits / float(np.exp(log_temperature)), labels))
+
+            found = minimize_scalar(objective, bounds=(-1.5, 1.5), method="bounded")
+            self.temperature_ = float(np.exp(found.x))
 
     def _validation_set(
         self, cohort: Cohort, open_slots: NDArray[np.bool_]
@@ -157,11 +158,9 @@ class NeuralPredictor(BaseEstimator, Predictor):  # type: ignore[misc]
         return torch.cat([self.net_(piece) for piece in torch.split(inputs, _CHUNK)])
 
     def predict_proba(self, history: History) -> NDArray[np.float32]:
-        """Class probabilities at every time, `(n, L, C)`; causal."""
         return self.log_proba(self.encode(history)).exp().numpy()
 
     def encode(self, history: History) -> Tensor:
-        """Network inputs of a history, `(n, L, width)`."""
         if not hasattr(self, "net_"):
             raise NotFittedError("This predictor is not fitted yet; call `fit(train, val)` first.")
         return self.encoder_.encode(history)
@@ -178,8 +177,9 @@ class NeuralPredictor(BaseEstimator, Predictor):  # type: ignore[misc]
         return torch.cat([states(piece) for piece in torch.split(inputs, _CHUNK)])
 
     def state(self) -> State:
-        """Plain configuration and arrays that restore the fitted predictor."""
-        config = {"kind": self.kind, **_plain(self.get_params(deep=False))}
+        params = self.get_params(deep=False)
+        plain = {k: vars(v).copy() if is_dataclass(v) else v for k, v in params.items()}
+        config = {"kind": self.kind, **plain}
         config["fitted"] = {
             "n_classes": self.n_classes_,
             "n_times": self.n_times_,
@@ -192,7 +192,6 @@ class NeuralPredictor(BaseEstimator, Predictor):  # type: ignore[misc]
 
     @classmethod
     def from_state(cls, config: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Self:
-        """Inverse of `state`."""
         options = {k: v for k, v in config.items() if k not in ("kind", "fitted")}
         for name, bundle in cls.bundles.items():
             if name in options:
@@ -210,30 +209,13 @@ class NeuralPredictor(BaseEstimator, Predictor):  # type: ignore[misc]
         return out
 
 
+def head_of_one_layer(hidden: int, n_outputs: int) -> nn.Sequential:
+    return nn.Sequential(nn.Linear(hidden, hidden), nn.ReLU(), nn.Linear(hidden, n_outputs))
+
+
 def cross_entropy(logits: Tensor, labels: Tensor, weight: Tensor | None = None) -> Tensor:
     """Mean over labeled (subject, time) pairs; zero if there is none."""
     flat = labels.reshape(-1)
     if not bool((flat >= 0).any()):
         return logits.sum() * 0.0
     return F.cross_entropy(logits.reshape(len(flat), -1), flat, weight=weight, ignore_index=-1)
-
-
-def _fit_temperature(logits: Tensor, labels: Tensor) -> float:
-    """The temperature that minimizes the validation cross-entropy."""
-
-    def objective(log_temperature: float) -> float:
-        return float(cross_entropy(logits / float(np.exp(log_temperature)), labels))
-
-    if not bool((labels >= 0).any()):
-        return 1.0
-    found = minimize_scalar(objective, bounds=(-1.5, 1.5), method="bounded")
-    return float(np.exp(found.x))
-
-
-def _plain(params: dict[str, Any]) -> dict[str, Any]:
-    return {k: vars(v).copy() if is_dataclass(v) else v for k, v in params.items()}
-
-
-def arrays_under(arrays: dict[str, NDArray[Any]], prefix: str) -> dict[str, NDArray[Any]]:
-    """The arrays whose name begins with `prefix`, without it."""
-    return {k.removeprefix(prefix): v for k, v in arrays.items() if k.startswith(prefix)}

@@ -20,11 +20,6 @@ from torch import Tensor
 class PlanTree:
     """The distinct prefixes of a set of plans, from the slot after the current one.
 
-    Args:
-        asked: `(nodes, later, M)` what each node has requested by its own slot, 0 or 1.
-        depth: `(nodes,)` slot of each node, counted from the first later one.
-        path: `(p, later)` the nodes along each plan.
-
     Example:
         >>> plans = np.zeros((3, 2, 1), dtype=bool)
         >>> plans[1, 1] = plans[2, 0] = True
@@ -33,16 +28,15 @@ class PlanTree:
         (5, [[0, 2], [0, 3], [1, 4]])
     """
 
-    asked: Tensor
-    depth: Tensor
-    path: Tensor
+    asked: Tensor  # (nodes, later, M) what each node has requested by its own slot, 0 or 1
+    depth: Tensor  # (nodes,) slot of each node, counted from the first later one
+    path: Tensor  # (p, later) the nodes along each plan
 
     def __len__(self) -> int:
         return len(self.depth)
 
     @property
     def n_later(self) -> int:
-        """Slots after the current one."""
         return self.path.shape[1]
 
     @cached_property

@@ -6,11 +6,13 @@ costs one pass, and a plan that extends another continues from its state.
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
+
 from torch import Tensor, nn
 from torch.nn import functional as F
 
 from nocta.predictors.gru import combine, input_half, state_half
-from nocta.predictors.neural import ClassWeight, NeuralPredictor
+from nocta.predictors.neural import ClassWeight, NeuralPredictor, head_of_one_layer
 from nocta.predictors.training import TrainingConfig
 
 
@@ -22,17 +24,13 @@ class CellNet(nn.Module):
         self.embed = nn.Linear(width, hidden)
         self.cell = nn.GRU(hidden, hidden, batch_first=True)
         self.drop = nn.Dropout(dropout)
-        self.head = nn.Sequential(
-            nn.Linear(hidden, hidden), nn.ReLU(), nn.Linear(hidden, n_outputs)
-        )
+        self.head = head_of_one_layer(hidden, n_outputs)
 
     def states(self, inputs: Tensor) -> Tensor:
-        """Hidden state after every slot, `(n, L, hidden)`."""
         out, _ = self.cell(self.drop(F.relu(self.embed(inputs))))
         return out  # type: ignore[no-any-return]
 
     def forward(self, inputs: Tensor) -> Tensor:
-        """Outputs at every slot, `(n, L, n_outputs)`."""
         return self.head(self.drop(self.states(inputs)))  # type: ignore[no-any-return]
 
 
@@ -40,15 +38,13 @@ class RecurrentNet(CellNet):
     """A `CellNet` that can walk slot by slot (`nocta.predictors.walking.WalkingNet`)."""
 
     def input_half(self, inputs: Tensor) -> Tensor:
-        """The recurrent unit's share of one slot's inputs, `(..., 3 * hidden)`."""
         return input_half(self.cell, F.relu(self.embed(inputs)))
 
     @property
     def state_width(self) -> int:
         return self.cell.hidden_size
 
-    def walk(self, inputs: Tensor) -> Tensor:
-        return self.states(inputs)
+    walk = CellNet.states
 
     def extend(self, state: Tensor, inputs: Tensor) -> Tensor:
         return combine(self.input_half(inputs), state_half(self.cell, state), state)
@@ -65,36 +61,18 @@ class LSTMNet(CellNet):
         self.cell = nn.LSTM(hidden, hidden, batch_first=True)  # type: ignore[assignment]
 
 
+@dataclass(eq=False, repr=False)
 class RecurrentPredictor(NeuralPredictor):
-    """Gated recurrent network over visit slots; the `default` preset's if there are many subjects.
-
-    Args:
-        hidden: Units of the recurrent state.
-        dropout: On the inputs of the recurrent unit and of the head.
-        training: Epochs, learning rate and so on.
-        class_weight: `"balanced"` counters rare classes; it distorts probabilities.
-        calibrate: Fit a temperature on validation.
-        seed: Same seed, same network.
-    """
+    """Gated recurrent network over visit slots: the `default` preset's for many subjects."""
 
     kind = "recurrent"
-    net_: CellNet
-
-    def __init__(
-        self,
-        hidden: int = 64,
-        dropout: float = 0.0,
-        training: TrainingConfig = TrainingConfig(),  # noqa: B008 - frozen
-        class_weight: ClassWeight = None,
-        calibrate: bool = True,
-        seed: int = 0,
-    ) -> None:
-        self.hidden = hidden
-        self.dropout = dropout
-        self.training = training
-        self.class_weight = class_weight
-        self.calibrate = calibrate
-        self.seed = seed
+    net_: CellNet = field(init=False, repr=False)
+    hidden: int = 64  # units of the recurrent state
+    dropout: float = 0.0  # on the inputs of the recurrent unit and of the head
+    training: TrainingConfig = TrainingConfig()  # noqa: RUF009 - frozen
+    class_weight: ClassWeight = None
+    calibrate: bool = True
+    seed: int = 0
 
     def build_net(self, width: int, n_classes: int, n_times: int) -> nn.Module:
         return RecurrentNet(width, self.hidden, n_classes, self.dropout)

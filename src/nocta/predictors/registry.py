@@ -9,7 +9,7 @@ saved folder.
 from __future__ import annotations
 
 from importlib import import_module
-from typing import Any
+from typing import Any, cast
 
 from numpy.typing import NDArray
 
@@ -49,11 +49,7 @@ def check_predictor_name(name: str) -> None:
 
 
 def predictor_class(name: str) -> type[Predictor]:
-    """The class that a plug-in provides under this name.
-
-    Raises:
-        ConfigError: The name is unknown, or the class cannot be fitted.
-    """
+    """The class that a plug-in provides under this name, which must have `fit`."""
     check_predictor_name(name)
     if name in BUILT_IN:
         raise ConfigError(f"'{name}' is a built-in rule, not a class; see `fit_predictor`.")
@@ -93,34 +89,20 @@ def check_savable(predictor: Predictor) -> None:
 
 
 def predictor_state(predictor: Predictor) -> State:
-    """Configuration and arrays that `restore_predictor` understands.
-
-    Raises:
-        ModelError: The predictor cannot be saved.
-    """
+    """Configuration and arrays that `restore_predictor` understands."""
     check_savable(predictor)
     assert isinstance(predictor, Savable)
     config, arrays = predictor.state()
     name = _saved_name(type(predictor))
-    return (
-        (config, arrays)
-        if name is None
-        else (
-            {"kind": _PLUG_IN, "name": name, "config": config},
-            arrays,
-        )
-    )
+    if name is not None:
+        config = {"kind": _PLUG_IN, "name": name, "config": config}
+    return config, arrays
 
 
 def restore_predictor(config: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Predictor:
-    """Inverse of `predictor_state`.
-
-    Raises:
-        ModelError: The predictor's package is not installed.
-    """
+    """Inverse of `predictor_state`."""
     if config["kind"] != _PLUG_IN:
-        restored: Predictor = _built_in(config["kind"]).from_state(config, arrays)
-        return restored
+        return cast("Predictor", _built_in(config["kind"]).from_state(config, arrays))
     try:
         kind: Any = predictor_class(config["name"])
     except ConfigError as error:
@@ -128,8 +110,7 @@ def restore_predictor(config: dict[str, Any], arrays: dict[str, NDArray[Any]]) -
             f"The model was fitted with the predictor '{config['name']}', which cannot be loaded "
             f"here: {error} Install the package that provides it."
         ) from error
-    plugged: Predictor = kind.from_state(config["config"], arrays)
-    return plugged
+    return cast("Predictor", kind.from_state(config["config"], arrays))
 
 
 def _built_in(kind: str) -> Any:

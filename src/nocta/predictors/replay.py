@@ -15,11 +15,9 @@ from nocta.core.random_plans import random_requests
 class ReplayedRequests:
     """Draws requests for training subjects, for `NeuralPredictor.fit(requests=...)`.
 
-    Args:
-        subjects: `(r,)` positions of training subjects, one per replayed roll-out.
-        requested: `(r, L, M)` everything the policy requested.
-        open_slots: `(L, M)` what may be requested.
-        share: Share of the draws that are replayed, among subjects with any roll-out.
+    A `share` of the draws is replayed, among subjects with any roll-out: `subjects`, `(r,)`, are
+    the positions of the roll-outs' subjects, and `requested`, `(r, L, M)`, everything the policy
+    requested.
 
     Example:
         >>> asked = np.ones((1, 2, 1), dtype=bool)

@@ -8,8 +8,7 @@ fitted under random masks. It has few enough weights for a few hundred subjects.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import ClassVar
 
 import numpy as np
@@ -24,7 +23,7 @@ from nocta.core.cohort import Cohort, even_rows
 from nocta.core.errors import ConfigError
 from nocta.core.random_plans import random_requests
 from nocta.predictors.encoding import EncodedCohort, InputEncoder
-from nocta.predictors.neural import ClassWeight, NeuralPredictor, Requests
+from nocta.predictors.neural import ClassWeight, FitOptions, NeuralPredictor, Requests
 from nocta.predictors.training import TrainingLog
 
 #: Strengths of the weights' prior that validation chooses from, the strongest first.
@@ -37,30 +36,19 @@ _UNSEEN = 3.0
 
 @dataclass(frozen=True)
 class RowLimits:
-    """How many rows (a labeled visit under a random mask) the regression is fitted on.
+    """How many rows (a labeled visit under a random mask) the regression is fitted on."""
 
-    Args:
-        masks: Random masks per training subject, at least.
-        wanted: Number of rows to aim for with more masks.
-        most: Maximum number of rows; above it, an even sample of the subjects is used.
-        at_once: Subjects under a mask that are summarized at once; bounds memory.
-    """
-
-    masks: int = 4
-    wanted: int = 20_000
-    most: int = 400_000
-    at_once: int = 4096
+    masks: int = 4  # random masks per training subject, at least
+    wanted: int = 20_000  # rows to aim for with more masks
+    most: int = 400_000  # above it, an even sample of the subjects is used
+    at_once: int = 4096  # subjects under a mask that are summarized at once; bounds memory
 
 
 class SummaryNet(nn.Module):
-    """Summaries of the past, standardized, and one linear layer.
+    """Summaries of the past, standardized, and one linear layer; an additive `WalkingNet`.
 
     A state holds per column the last and first value, sum, count and age of the last value; then
     the inputs that belong to the present slot alone.
-
-    Args:
-        encoder: Fitted; says which input belongs to which column.
-        n_outputs: Outputs at every slot.
     """
 
     column: Tensor
@@ -86,16 +74,9 @@ class SummaryNet(nn.Module):
 
     @property
     def state_width(self) -> int:
-        """Length of a state."""
         return 3 * len(self.column) + 2 * self.n_columns + self.n_features + self.frame_width
 
     def extend(self, state: Tensor, inputs: Tensor) -> Tensor:
-        """States after one more slot; the leading axes of both broadcast.
-
-        Args:
-            state: `(..., state_width)` after the slot before.
-            inputs: `(..., width)` of the slot.
-        """
         channels, known, present = self._split(inputs)
         last, first, total, count, age, _ = self._parts(state)
         seen = known[..., self.column]
@@ -111,7 +92,6 @@ class SummaryNet(nn.Module):
         return torch.cat([p.expand(*shape, p.shape[-1]) for p in (*parts, present)], dim=-1)
 
     def walk(self, inputs: Tensor) -> Tensor:
-        """States after every slot, `(n, L, width)` to `(n, L, state_width)`."""
         channels, known, present = self._split(inputs)
         slot = torch.arange(inputs.shape[1])[None, :, None]
         count = known.cumsum(dim=1)
@@ -141,17 +121,13 @@ class SummaryNet(nn.Module):
         return (summaries - self.centre) / self.scale
 
     def read(self, state: Tensor) -> Tensor:
-        """Outputs at the slot that a state has reached."""
         return self.head((self.summaries(state) - self.centre) / self.scale)  # type: ignore[no-any-return]
 
     def shares(self, state: Tensor) -> tuple[Tensor, Tensor]:
         """The outputs at the slot a state has reached, in parts that add up to them.
 
-        Every summary belongs to one feature, and the outputs are linear in them.
-
-        Returns:
-            What does not depend on what was acquired, `(..., C)`, and what each feature adds,
-            `(..., M, C)`.
+        Every summary belongs to one feature, and the outputs are linear in them: what does not
+        depend on what was acquired, `(..., C)`, and what each feature adds, `(..., M, C)`.
         """
         seen = (self.summaries(state) - self.centre) / self.scale
         n = len(self.owner)
@@ -162,13 +138,12 @@ class SummaryNet(nn.Module):
         return free, added.view(*added.shape[:-1], self.n_features, self.head.out_features)
 
     def forward(self, inputs: Tensor) -> Tensor:
-        """Outputs at every slot, `(n, L, n_outputs)`."""
         return self.head(self.states(inputs))  # type: ignore[no-any-return]
 
     def _gated_summaries(self, inputs: Tensor) -> Tensor:
         """The summaries after every slot, as `walk` has them, but smooth in what is known.
 
-        `walk` looks up where the last value is, and so has no gradient towards being known. Here
+        `walk` looks up where the last value is, and so has no gradient toward being known. Here
         every step is linear in it, and its gradient is the change if it were known or not.
         """
         every_channel, every_known, every_present = self._split(inputs)
@@ -176,7 +151,7 @@ class SummaryNet(nn.Module):
         count = ever = age = torch.zeros_like(every_known[:, 0])
         out = []
         for k in range(inputs.shape[1]):
-            channels, known = every_channel[:, k], every_known[:, k]  # channels: 0 where unknown
+            channels, known = every_channel[:, k], every_known[:, k]  # channels: 0 if unknown
             last = channels + (1 - known)[:, self.column] * last
             first = first + (1 - ever)[:, self.column] * channels
             age = (1 - known) * (age + ever)
@@ -208,55 +183,33 @@ class SummaryNet(nn.Module):
         return tuple(torch.split(state, [*sizes, state.shape[-1] - sum(sizes)], dim=-1))
 
 
+@dataclass(eq=False, repr=False)
 class SummaryPredictor(NeuralPredictor):
-    """Logistic regression on summaries of what was acquired.
-
-    Args:
-        inverse_penalties: Strengths of the prior to choose from on validation (scikit-learn's
-            `C`, with every labeled visit counted once).
-        class_weight: `"balanced"` counters rare classes; it distorts probabilities.
-        calibrate: Fit a temperature on validation.
-        seed: Same seed, same predictor.
-        rows: Size of the regression.
-    """
+    """Logistic regression on summaries of what was acquired."""
 
     kind = "summary"
     bundles: ClassVar[dict[str, type]] = {"rows": RowLimits}
-    net_: SummaryNet
+    net_: SummaryNet = field(init=False, repr=False)
     #: Steps of the log are strengths of the prior, in their order; nothing is trained in epochs.
-    log_: TrainingLog
+    log_: TrainingLog = field(init=False, repr=False)
 
-    def __init__(
-        self,
-        inverse_penalties: tuple[float, ...] = INVERSE_PENALTIES,
-        class_weight: ClassWeight = None,
-        calibrate: bool = True,
-        seed: int = 0,
-        rows: RowLimits = RowLimits(),  # noqa: B008 - frozen
-    ) -> None:
-        self.inverse_penalties = inverse_penalties
-        self.rows = rows
-        self.class_weight = class_weight
-        self.calibrate = calibrate
-        self.seed = seed
+    #: Strengths of the prior to choose from on validation (scikit-learn's `C`, with every labeled
+    #: visit counted once).
+    inverse_penalties: tuple[float, ...] = INVERSE_PENALTIES
+    class_weight: ClassWeight = None
+    calibrate: bool = True
+    seed: int = 0
+    rows: RowLimits = RowLimits()  # size of the regression
 
     def build_net(self, width: int, n_classes: int, n_times: int) -> nn.Module:
         return SummaryNet(self.encoder_, n_classes)
 
-    def _train(
-        self,
-        train_cohort: Cohort,
-        val_cohort: Cohort,
-        requests: Requests | None,
-        rng: np.random.Generator,
-        progress: bool,
-        on_epoch: Callable[[int, float], None] | None,
-    ) -> None:
+    def _train(self, train_cohort: Cohort, val_cohort: Cohort, how: FitOptions) -> None:
         if not self.inverse_penalties:
             raise ConfigError("inverse_penalties is empty; give at least one positive number.")
         open_slots = train_cohort.catalog.open_slots
-        ask = requests or (lambda index, r: random_requests(len(index), open_slots, r))
-        rows, labels, copies = self._rows(train_cohort, ask, rng)
+        ask = how.requests or (lambda index, r: random_requests(len(index), open_slots, r))
+        rows, labels, copies = self._rows(train_cohort, ask, how.rng)
         spread = rows.std(dim=0)
         self.net_.centre.copy_(rows.mean(dim=0))
         self.net_.scale.copy_(torch.where(spread > 1e-6, spread, 1.0))
@@ -273,8 +226,8 @@ class SummaryPredictor(NeuralPredictor):
             self._fit_weights(model, table, labels, each)
             loss = self._validation_loss(val_inputs, val_labels, weight)
             found.append((loss, {k: v.clone() for k, v in self.net_.state_dict().items()}))
-            if on_epoch is not None:
-                on_epoch(step + 1, loss)
+            if how.on_epoch is not None:
+                how.on_epoch(step + 1, loss)
         best = int(np.argmin([loss for loss, _ in found]))
         self.net_.load_state_dict(found[best][1])
         self.net_.eval()

@@ -17,27 +17,17 @@ from nocta.core.progress import progress_bar
 
 @dataclass(frozen=True)
 class TrainingConfig:
-    """How long and how fast to train.
+    """How long and how fast to train."""
 
-    Args:
-        epochs: Maximum number of passes over the training subjects.
-        batch_size: Subjects per step.
-        learning_rate: Peak of the one-cycle schedule, or the constant rate.
-        schedule: `"one-cycle"` or `"constant"`.
-        weight_decay: AdamW's weight decay.
-        patience: Stop after this many checks without a better validation loss.
-        check_every: Epochs between two checks on validation.
-        most_per_epoch: Maximum number of subjects per epoch, drawn again each time, so that a
-            fit on a larger cohort takes no longer.
-    """
-
-    epochs: int = 200
-    batch_size: int = 256
-    learning_rate: float = 3e-3
-    schedule: str = "one-cycle"
-    weight_decay: float = 0.0
-    patience: int = 20
-    check_every: int = 4
+    epochs: int = 200  # maximum number of passes over the training subjects
+    batch_size: int = 256  # subjects per step
+    learning_rate: float = 3e-3  # peak of the one-cycle schedule, or the constant rate
+    schedule: str = "one-cycle"  # `"one-cycle"` or `"constant"`
+    weight_decay: float = 0.0  # AdamW's weight decay
+    patience: int = 20  # stop after this many checks without a better validation loss
+    check_every: int = 4  # epochs between two checks on validation
+    #: Maximum number of subjects per epoch, drawn again each time, so that a fit on a larger cohort
+    #: takes no longer.
     most_per_epoch: int = 50_000
 
     def n_batches(self, n_train: int) -> int:
@@ -80,16 +70,9 @@ def train(
 ) -> TrainingLog:
     """Minimize `batch_loss` over minibatches of subjects; keep the weights best on validation.
 
-    Args:
-        module: Its parameters are trained in place and end as the best ones seen.
-        n_train: Number of training subjects.
-        batch_loss: Loss of the subjects at these positions.
-        validation_loss: Evaluated without gradients, always under the same masks.
-        config: Epochs, learning rate and so on.
-        rng: Shuffles the subjects.
-        description: Shown on the bar.
-        progress: Show the bar.
-        on_epoch: Called with epoch and validation loss at every check.
+    The module's parameters are trained in place. `batch_loss` is that of the subjects at some
+    positions; `validation_loss` is evaluated without gradients, always under the same masks.
+    `on_epoch` is called with epoch and validation loss at every check.
     """
     optimizer = torch.optim.AdamW(
         module.parameters(), lr=config.learning_rate, weight_decay=config.weight_decay

@@ -57,15 +57,9 @@ def next_shares(
 ) -> tuple[Tensor, Tensor, Tensor]:
     """Shares of the outputs at the next slot, for any subset acquired there.
 
-    Args:
-        net: The network.
-        state: `(..., state_width)` after the slot before.
-        slots: `(..., slot_width)` inputs of the slot if everything were acquired.
-        frame: `(..., frame)` the rest of the inputs.
-
-    Returns:
-        The share that no acquisition changes, `(..., C)`, and each feature's share if it is not
-        acquired at that slot, and if it is, `(..., M, C)` each.
+    `slots`, `(..., slot_width)`, are the inputs of the slot if everything were acquired. The shares
+    are the one that no acquisition changes, `(..., C)`, and each feature's share if it is not
+    acquired at that slot, and if it is, `(..., M, C)` each.
     """
     without, with_it = (
         net.shares(net.extend(state, torch.cat([x, frame], dim=-1))) for x in (0 * slots, slots)

@@ -11,7 +11,7 @@ from nocta.core.errors import ConfigError, NotFittedError
 from nocta.core.history import History
 from nocta.core.operating_points import COST_SHARE, cost_of_everything
 from nocta.core.rollout import rollout
-from nocta.evaluation import Frontier
+from nocta.evaluation.frontier import Frontier
 from nocta.methods.reference import Static
 from nocta.methods.reference.greedy import greedy_path, slot_blocks
 from nocta.methods.registry import method_class

@@ -15,8 +15,7 @@ from nocta.core.random_plans import uniform_plans
 from nocta.model.nocta import NOCTA
 from nocta.model.presets.options import DefaultOptions
 from nocta.planning.estimators.amortized import AmortizedEstimator
-from nocta.planning.estimators.committee import CommitteeEstimator
-from nocta.planning.estimators.population import PopulationEstimator
+from nocta.planning.estimators.committee import CommitteeEstimator, PopulationEstimator
 from nocta.planning.estimators.targets import LossTargets
 from nocta.predictors.cross_fitted import CrossFittedPredictor
 from small_models import QUICK, Parts

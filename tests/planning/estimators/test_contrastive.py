@@ -15,8 +15,7 @@ from nocta.core.policy import Observation
 from nocta.core.random_plans import uniform_plans
 from nocta.model.nocta import NOCTA
 from nocta.planning.estimators.contrastive import ContrastiveEstimator
-from nocta.planning.estimators.counted_votes import CountedContrastive
-from nocta.planning.estimators.predicted_votes import voting_estimator
+from nocta.planning.estimators.remembered_votes import CountedContrastive, voting_estimator
 from nocta.planning.estimators.retrieval import NeighborBank
 from nocta.planning.estimators.sequential import SequentialEstimator
 from nocta.planning.estimators.targets import LossTargets

@@ -6,8 +6,7 @@ from nocta.core.errors import ConfigError, NotFittedError
 from nocta.core.history import History
 from nocta.core.random_plans import uniform_plans
 from nocta.planning.estimators.embedding import Embedding
-from nocta.planning.estimators.plug_in import plan_losses
-from nocta.planning.estimators.targets import LossTargets
+from nocta.planning.estimators.targets import LossTargets, plan_losses
 from nocta.predictors.mlp import MLPPredictor
 from nocta.predictors.recurrent import RecurrentPredictor
 from nocta.predictors.training import TrainingConfig

@@ -12,7 +12,7 @@ from torch import Tensor
 from nocta.core.errors import ConfigError
 from nocta.core.history import History
 from nocta.core.policy import Observation
-from nocta.planning.estimators.ensemble import EnsembleEstimator
+from nocta.planning.estimators.committee import EnsembleEstimator
 from nocta.planning.estimators.sequential import SequentialEstimator
 from nocta.testing import tiny_cohort
 

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from nocta.core.errors import ConfigError, DataError
-from nocta.evaluation import Frontier
+from nocta.evaluation.frontier import Frontier
 from nocta.methods.registry import METHODS
 from nocta.report.plots.curve import mean_curve
 from nocta.report.plots.frontier import Panel, frontier_figure, frontier_panels

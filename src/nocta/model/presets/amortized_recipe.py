@@ -14,9 +14,8 @@ import numpy as np
 from nocta.core.cohort import Cohort
 from nocta.model.presets.options import DefaultOptions
 from nocta.planning.estimators.amortized import AmortizedEstimator
-from nocta.planning.estimators.committee import CommitteeEstimator
+from nocta.planning.estimators.committee import CommitteeEstimator, PopulationEstimator
 from nocta.planning.estimators.on_policy import PlanMemory, RememberedPlans
-from nocta.planning.estimators.population import PopulationEstimator
 from nocta.planning.estimators.targets import LossTargets
 from nocta.predictors.training import TrainingConfig
 

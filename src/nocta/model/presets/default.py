@@ -29,9 +29,8 @@ from nocta.model.presets.options import DefaultOptions
 from nocta.model.presets.retrieval_recipe import fit_retrieval
 from nocta.planning.algorithm import PlanningPolicy, Search
 from nocta.planning.estimators.amortized import AmortizedEstimator
-from nocta.planning.estimators.committee import CommitteeEstimator
+from nocta.planning.estimators.committee import CommitteeEstimator, EnsembleEstimator
 from nocta.planning.estimators.contrastive import ContrastiveEstimator
-from nocta.planning.estimators.ensemble import EnsembleEstimator
 from nocta.planning.estimators.on_policy import PlanMemory
 from nocta.planning.estimators.population_plug_in import PopulationPlugIn
 from nocta.planning.estimators.sequential import SequentialEstimator

@@ -16,13 +16,12 @@ from nocta.planning.estimators.committee import CommitteeEstimator
 from nocta.planning.estimators.contrastive import ContrastiveEstimator
 from nocta.planning.estimators.embedding import Embedding
 from nocta.planning.estimators.population_plug_in import PopulationPlugIn
-from nocta.planning.estimators.predicted_votes import voting_estimator
+from nocta.planning.estimators.remembered_votes import voting_estimator
 from nocta.planning.estimators.retrieval import NeighborBank
 from nocta.planning.estimators.targets import LossTargets
 from nocta.planning.space import ActionTable
 from nocta.predictors.cross_fitted import CrossFittedPredictor
-from nocta.predictors.encoding import InputEncoder
-from nocta.predictors.neural import arrays_under
+from nocta.predictors.encoding import InputEncoder, arrays_under
 
 if TYPE_CHECKING:
     from nocta.model.presets.default import DefaultPlanner

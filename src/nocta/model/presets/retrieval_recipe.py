@@ -7,7 +7,7 @@ from nocta.model.presets.options import DefaultOptions
 from nocta.planning.estimators.bank import choose_bank
 from nocta.planning.estimators.contrastive import ContrastiveEstimator
 from nocta.planning.estimators.embedding import Embedding
-from nocta.planning.estimators.predicted_votes import voting_estimator
+from nocta.planning.estimators.remembered_votes import voting_estimator
 from nocta.planning.estimators.retrieval import NeighborBank
 from nocta.planning.estimators.slot_shares import ShareTables
 from nocta.planning.estimators.targets import LossTargets

@@ -10,6 +10,7 @@ and cost enters only when plans are ranked. The published form, one number from 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from typing import NamedTuple, Self
 
 import numpy as np
@@ -27,6 +28,7 @@ from nocta.planning.estimators.targets import LossTargets
 from nocta.planning.objective import PlanningLoss
 from nocta.predictors.encoding import EncodedCohort, InputEncoder
 from nocta.predictors.gru import combine, input_half, state_half
+from nocta.predictors.neural import head_of_one_layer
 from nocta.predictors.training import TrainingConfig, train
 
 #: The losses that every fit learns to predict; a policy plans with one of them.
@@ -49,17 +51,13 @@ class PlanNet(nn.Module):
         self.plan = nn.Linear(n_features + width - slot_width, hidden)
         self.cell = nn.GRU(hidden, hidden, batch_first=True)
         self.drop = nn.Dropout(dropout)
-        self.head = nn.Sequential(
-            nn.Linear(hidden, hidden), nn.ReLU(), nn.Linear(hidden, len(LOSSES))
-        )
+        self.head = head_of_one_layer(hidden, len(LOSSES))
 
     def forward(self, history: Tensor, plan: Tensor, planned: Tensor) -> Tensor:
         """Expected losses at every slot, `(n, s, L, n_losses)`; valid after the current slot.
 
-        Args:
-            history: `(n, L, width)` inputs of what was acquired.
-            plan: `(n, L, n_features + frame)` what is planned, with slot and context.
-            planned: `(n, s, L)` booleans, true after the current slot of each start.
+        `history`, `(n, L, width)`, is what was acquired; `plan` what is planned, with slot and
+        context; `planned`, `(n, s, L)`, is true after the current slot of each start.
         """
         mode = planned[..., None]
         steps = torch.where(mode, self.plan(plan)[:, None], self.read(history)[:, None])
@@ -67,12 +65,10 @@ class PlanNet(nn.Module):
         return self.losses(out.view(*steps.shape))
 
     def encode(self, history: Tensor) -> Tensor:
-        """State after every slot of the history, `(n, L, hidden)`."""
         out, _ = self.cell(F.relu(self.read(history)))
         return out  # type: ignore[no-any-return]
 
     def losses(self, state: Tensor) -> Tensor:
-        """Expected losses at the slot the state has reached, `(..., n_losses)`."""
         return self.head(self.drop(state))  # type: ignore[no-any-return]
 
 
@@ -83,38 +79,21 @@ class PlanState(NamedTuple):
     frame: Tensor  # (n, L, frame): slot and context
 
 
+@dataclass(eq=False, repr=False)
 class AmortizedEstimator(FittedNetwork, SequentialEstimator):
     """Predicts the expected loss of any plan, time by time, in one pass.
 
     Choose it for fast decisions. One fit serves every cost weight, every budget, and both planning
     losses.
-
-    Args:
-        hidden: Units of encoder and decoder.
-        dropout: Dropout of the inputs of the encoder and of the head.
-        n_starts: Number of current times drawn per subject and training step.
-        training: Epochs, learning rate and so on.
-        loss: The loss that scores plans; may be changed after the fit.
-        seed: Same seed, same network.
     """
 
-    net_: PlanNet
-
-    def __init__(
-        self,
-        hidden: int = 64,
-        dropout: float = 0.0,
-        n_starts: int = 3,
-        training: TrainingConfig = TrainingConfig(epochs=120),  # noqa: B008 - frozen
-        loss: PlanningLoss = "cross-entropy",
-        seed: int = 0,
-    ) -> None:
-        self.hidden = hidden
-        self.dropout = dropout
-        self.n_starts = n_starts
-        self.training = training
-        self.loss = loss
-        self.seed = seed
+    net_: PlanNet = field(init=False, repr=False)
+    hidden: int = 64  # units of encoder and decoder
+    dropout: float = 0.0  # dropout of the inputs of the encoder and of the head
+    n_starts: int = 3  # number of current times drawn per subject and training step
+    training: TrainingConfig = TrainingConfig(epochs=120)  # noqa: RUF009 - frozen
+    loss: PlanningLoss = "cross-entropy"  # the loss that scores plans; may be changed after the fit
+    seed: int = 0
 
     def fit(
         self,
@@ -129,14 +108,8 @@ class AmortizedEstimator(FittedNetwork, SequentialEstimator):
     ) -> Self:
         """Regress the losses of training subjects under random requests cut at random times.
 
-        Args:
-            train_cohort: Subjects to learn from.
-            train_targets: Their losses under any request.
-            val_cohort: Subjects for early stopping.
-            val_targets: Their losses.
-            requests: Draws the requests of the training subjects; random sets by default.
-            warm_start: Continue from the current weights.
-            progress: Show a bar.
+        `requests` draws other requests for the training subjects; `warm_start` continues from the
+        current weights.
         """
         open_slots = train_cohort.catalog.open_slots
         draw = requests or random_plans(open_slots)
@@ -157,8 +130,9 @@ class AmortizedEstimator(FittedNetwork, SequentialEstimator):
             def batch_loss(index: NDArray[np.int64]) -> Tensor:
                 asked, earliest = draw(index, rng)
                 starts = self._draw_starts(earliest, rng)
-                losses = train_targets(index, asked)
-                return self._regression_loss(data, index, asked, losses, starts)
+                return self._regression_loss(
+                    data, index, asked, train_targets(index, asked), starts
+                )
 
             self.log_ = train(
                 self.net_,
@@ -224,10 +198,7 @@ class AmortizedEstimator(FittedNetwork, SequentialEstimator):
 
 def random_plans(open_slots: NDArray[np.bool_]) -> Requests:
     """Random requests, which are plans from the first slot on."""
-
-    def draw(
-        index: NDArray[np.int64], rng: np.random.Generator
-    ) -> tuple[NDArray[np.bool_], NDArray[np.int64]]:
-        return random_requests(len(index), open_slots, rng), np.full(len(index), -1)
-
-    return draw
+    return lambda index, rng: (
+        random_requests(len(index), open_slots, rng),
+        np.full(len(index), -1),
+    )

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable
-from typing import Any, Self
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 import torch
@@ -23,7 +24,7 @@ from nocta.core.predictor import Network
 from nocta.core.random_plans import random_requests
 from nocta.planning.estimators.network import FittedNetwork
 from nocta.planning.limits import DEFAULT_LIMITS, Limits
-from nocta.planning.objective import LossReduction, gain, loss_to_go, losses_at_times
+from nocta.planning.objective import LossReduction, loss_to_go, losses_at_times
 from nocta.predictors.encoding import EncodedCohort
 from nocta.predictors.mlp import MLPNet
 from nocta.predictors.neural import Requests, cross_entropy
@@ -53,53 +54,29 @@ class GainNet(MLPNet):
         return self.first(inputs)[torch.arange(len(inputs)), time + 1]
 
     def plan_part(self, plans: Tensor) -> Tensor:
-        """The plan part of the first layer: `(..., L, M)` to `(..., hidden)`."""
         return self.plan(plans.flatten(-2).float())  # type: ignore[no-any-return]
 
     def gains(self, first: Tensor) -> Tensor:
-        """Gain from the sum of the two parts: `(..., hidden)` to `(...)`."""
         return self.head(self.after_first(first)).squeeze(-1)  # type: ignore[no-any-return]
 
 
+@dataclass(eq=False, repr=False)
 class AmortizedMLPEstimator(FittedNetwork, NoctEstimator):
-    """Predicts how much loss each plan saves compared with stopping.
+    """Predicts how much loss each plan saves compared with stopping."""
 
-    Args:
-        hidden: Units of each of the two hidden layers; the paper uses the predictor's size.
-        joint_weight: Weight of the regression relative to the predictor's cross-entropy (`lambda`).
-        fine_tune: Also train the predictor (equation 10); otherwise it stays fixed.
-        n_plans: Number of random plans per subject and training step.
-        reduction: Sum or mean of the loss over later times.
-        pin_stopping: Score the empty plan as exactly zero; otherwise the network scores it.
-        training: Epochs, learning rate and so on.
-        seed: Same seed, same network.
-        limits: How many plans are scored at once.
-    """
-
-    predictor_: Any  # a network predictor
-    net_: GainNet
-
-    def __init__(
-        self,
-        hidden: int = 10,
-        joint_weight: float = 1.0,
-        fine_tune: bool = True,
-        n_plans: int = 2,
-        reduction: LossReduction = "sum",
-        pin_stopping: bool = False,
-        training: TrainingConfig = AMORTIZED_TRAINING,
-        seed: int = 0,
-        limits: Limits = DEFAULT_LIMITS,
-    ) -> None:
-        self.hidden = hidden
-        self.joint_weight = joint_weight
-        self.fine_tune = fine_tune
-        self.n_plans = n_plans
-        self.reduction: LossReduction = reduction
-        self.pin_stopping = pin_stopping
-        self.training = training
-        self.seed = seed
-        self.limits = limits
+    predictor_: Any = field(init=False, repr=False)  # a network predictor
+    net_: GainNet = field(init=False, repr=False)
+    hidden: int = 10  # units of each of the two hidden layers; the paper uses the predictor's size
+    #: Weight of the regression relative to the predictor's cross-entropy (`lambda`).
+    joint_weight: float = 1.0
+    fine_tune: bool = True  # also train the predictor (equation 10); otherwise it stays fixed
+    n_plans: int = 2  # number of random plans per subject and training step
+    reduction: LossReduction = "sum"  # sum or mean of the loss over later times
+    #: Score the empty plan as exactly zero; otherwise the network scores it.
+    pin_stopping: bool = False
+    training: TrainingConfig = AMORTIZED_TRAINING
+    seed: int = 0
+    limits: Limits = DEFAULT_LIMITS  # how many plans are scored at once
 
     def fit(
         self,
@@ -112,13 +89,9 @@ class AmortizedMLPEstimator(FittedNetwork, NoctEstimator):
     ) -> Self:
         """Regress the gain of random plans, and fine-tune a copy of the predictor.
 
-        Args:
-            predictor: Already fitted; it is not changed. Predict with `predictor_` afterward.
-            train_cohort: Subjects to learn from.
-            val_cohort: Subjects for early stopping.
-            requests: Draws the requests of the training subjects. The predictor learns from all of
-                them; plans start from the part up to a random time. Random sets by default.
-            progress: Show a bar.
+        The predictor is not changed; predict with `predictor_` afterward. It learns from all of the
+        `requests` of training subjects, random sets by default; plans start from the part up to a
+        random time.
         """
         rng = np.random.default_rng(self.seed)
         self.predictor_ = copy.deepcopy(predictor)
@@ -164,7 +137,16 @@ class AmortizedMLPEstimator(FittedNetwork, NoctEstimator):
             asked = ask(index, rng)
             repeated = np.repeat(np.arange(len(index)), self.n_plans)
             plans = _random_plans((open_slots & later)[repeated], rng)
-            return _Batch(data, index, asked, asked & ~later, repeated, plans, time)
+            known = asked & ~later
+            return _Batch(
+                torch.from_numpy(time),
+                torch.from_numpy(repeated),
+                torch.from_numpy(plans),
+                data.inputs(index, asked),
+                data.inputs(index, known),
+                data.inputs(index[repeated], known[repeated] | plans),
+                data.labels[torch.from_numpy(index)],
+            )
 
         return draw
 
@@ -174,7 +156,7 @@ class AmortizedMLPEstimator(FittedNetwork, NoctEstimator):
         with torch.no_grad():
             stopping = self._loss_to_go(net(batch.inputs_known), batch, everyone)
             planned = self._loss_to_go(net(batch.inputs_planned), batch, batch.repeated)
-        target = gain(stopping[batch.repeated], planned)
+        target = stopping[batch.repeated] - planned  # the gain of appendix B.3
         subject = self.net_.subject_part(batch.inputs_known, batch.time)[batch.repeated]
         found = self.net_.gains(subject + self.net_.plan_part(batch.plans))
         regression = (found - target).square().mean()
@@ -210,10 +192,7 @@ class AmortizedMLPEstimator(FittedNetwork, NoctEstimator):
 
     @classmethod
     def from_state(  # type: ignore[override]
-        cls,
-        config: dict[str, Any],
-        arrays: dict[str, NDArray[Any]],
-        predictor: Network,
+        cls, config: dict[str, Any], arrays: dict[str, NDArray[Any]], predictor: Network
     ) -> Self:
         """Inverse of `state`, with the restored `predictor_`, which has its own state."""
         out = super().from_state(config, arrays)
@@ -221,26 +200,16 @@ class AmortizedMLPEstimator(FittedNetwork, NoctEstimator):
         return out
 
 
-class _Batch:
+class _Batch(NamedTuple):
     """Subjects at different times, their requests, and plans for each."""
 
-    def __init__(
-        self,
-        data: EncodedCohort,
-        index: NDArray[np.int64],
-        asked: NDArray[np.bool_],
-        known: NDArray[np.bool_],
-        repeated: NDArray[np.int64],
-        plans: NDArray[np.bool_],
-        time: NDArray[np.int64],
-    ) -> None:
-        self.time = torch.from_numpy(time)
-        self.repeated = torch.from_numpy(repeated)
-        self.plans = torch.from_numpy(plans)
-        self.inputs_asked = data.inputs(index, asked)
-        self.inputs_known = data.inputs(index, known)
-        self.inputs_planned = data.inputs(index[repeated], known[repeated] | plans)
-        self.labels = data.labels[torch.from_numpy(index)]
+    time: Tensor
+    repeated: Tensor  # the subject of each plan
+    plans: Tensor
+    inputs_asked: Tensor
+    inputs_known: Tensor
+    inputs_planned: Tensor
+    labels: Tensor
 
 
 def _random_plans(open_slots: NDArray[np.bool_], rng: np.random.Generator) -> NDArray[np.bool_]:

@@ -6,7 +6,7 @@ serves one mask only. An approximate index would not pay, so both ways to search
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 import torch
@@ -23,14 +23,11 @@ Index = Literal["torch", "faiss"]
 def choose_bank(
     labels: NDArray[np.int64], size: int, sampling: Sampling = "even"
 ) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
-    """Positions of the subjects to keep, and the weight of each, on average 1.
+    """Positions of at most `size` subjects to keep, and the weight of each, on average 1.
 
-    Args:
-        labels: `(n, L)` class indices, -1 if there is none.
-        size: Maximum number of subjects to keep.
-        sampling: `"even"` takes them evenly from first to last. `"stratified"` takes equal shares
-            of every class (the largest index a subject reaches), as far as there are enough: rare
-            courses keep enough neighbors, and votes are weighted accordingly.
+    `"even"` takes them evenly from first to last. `"stratified"` takes equal shares of every class
+    (the largest index a subject reaches), as far as there are enough: rare courses keep enough
+    neighbors, and votes are weighted accordingly.
 
     Example:
         >>> labels = np.array([[0]] * 90 + [[1]] * 10)
@@ -66,12 +63,7 @@ def _equal_shares(counts: NDArray[np.int64], size: int) -> NDArray[np.int64]:
 def nearest_points(queries: Tensor, bank: Tensor, k: int, index: Index) -> tuple[Tensor, Tensor]:
     """Positions in the bank and distances of the `k` nearest, `(n, k)` each, nearest first.
 
-    Args:
-        queries: `(n, E)` points.
-        bank: `(n_bank, E)` points.
-        k: Number of neighbors.
-        index: Compute every distance with torch, or with faiss (`IndexFlatL2`, also exact). Both
-            give the same neighbors, but may break ties differently.
+    Both ways are exact and give the same neighbors, but may break ties differently.
     """
     if index == "torch" or bank.shape[1] == 0:
         # Pair by pair: with a matrix product small distances are mostly rounding error, and a
@@ -79,17 +71,13 @@ def nearest_points(queries: Tensor, bank: Tensor, k: int, index: Index) -> tuple
         distance = torch.cdist(queries, bank, compute_mode="donot_use_mm_for_euclid_dist")
         found = distance.topk(k, largest=False, sorted=True)
         return found.indices, found.values
-    flat = _faiss().IndexFlatL2(bank.shape[1])
-    flat.add(np.ascontiguousarray(bank.numpy()))
-    squared, positions = flat.search(np.ascontiguousarray(queries.numpy()), k)
-    return torch.from_numpy(positions), torch.from_numpy(np.sqrt(np.maximum(squared, 0)))
-
-
-def _faiss() -> Any:
     try:
         import faiss
     except ImportError:
         raise MissingExtraError(
             "neighbor_index='faiss' needs faiss: pip install 'nocta[faiss]', or use 'torch'."
         ) from None
-    return faiss
+    flat = faiss.IndexFlatL2(bank.shape[1])
+    flat.add(np.ascontiguousarray(bank.numpy()))
+    squared, positions = flat.search(np.ascontiguousarray(queries.numpy()), k)
+    return torch.from_numpy(positions), torch.from_numpy(np.sqrt(np.maximum(squared, 0)))

@@ -1,8 +1,8 @@
-"""Amortized estimators for few subjects: several networks, shrunk toward the population mean.
+"""Averages of estimators (section 5), and the form for few subjects: a shrunk committee.
 
 The best of many plans by a noisy estimate is often the one with the luckiest error. Averaging
 networks of different seeds halves the noise. Mixing the subject's own estimate with the population
-mean shrinks the rest. The share is chosen on validation.
+mean, which is known far better, shrinks the rest. The share is chosen on validation.
 """
 
 from __future__ import annotations
@@ -10,22 +10,77 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Self
 
+import numpy as np
+import torch
 from numpy.typing import NDArray
+from torch import Tensor
+from torch.nn import functional as F
 
-from nocta.planning.estimators.amortized import AmortizedEstimator
-from nocta.planning.estimators.ensemble import EnsembleEstimator
-from nocta.planning.estimators.population import PopulationEstimator
-from nocta.predictors.neural import arrays_under
+from nocta.core.errors import ConfigError
+from nocta.core.policy import Observation
+from nocta.planning.estimators.amortized import AmortizedEstimator, PlanState
+from nocta.planning.estimators.sequential import SequentialEstimator
+from nocta.predictors.encoding import arrays_under
+
+
+class EnsembleEstimator(SequentialEstimator):
+    """The weighted mean of the expected losses of its members; weight zero drops a member."""
+
+    def __init__(self, members: Sequence[SequentialEstimator], weights: Sequence[float]) -> None:
+        given = np.asarray(weights, dtype=float)
+        if len(members) != len(given) or (given < 0).any() or given.sum() == 0:
+            raise ConfigError(
+                f"weights is {list(weights)}; give one number of at least 0 for each of the "
+                f"{len(members)} estimators, with a sum above 0."
+            )
+        used = np.flatnonzero(given)
+        self.members = [members[i] for i in used.tolist()]
+        self.weights = (given[used] / given.sum()).tolist()
+
+    def start(self, observation: Observation) -> list[Any]:
+        return [member.start(observation) for member in self.members]
+
+    def branch(
+        self, state: list[Any], time: int, parents: Tensor, subsets: Tensor
+    ) -> tuple[list[Any], Tensor]:
+        total = torch.zeros(*parents.shape, len(subsets))
+        states = []
+        for member, weight, own in zip(self.members, self.weights, state, strict=True):
+            new, loss = member.branch(own, time, parents, subsets)
+            states.append(new)
+            total += weight * loss
+        return states, total
+
+
+class PopulationEstimator(AmortizedEstimator):
+    """Expected losses of a plan over all subjects with the same requests and context.
+
+    The network sees no acquired value. To it the past is the first part of the plan: every start
+    is before the first visit.
+    """
+
+    def _draw_starts(
+        self, earliest: NDArray[np.int64], rng: np.random.Generator
+    ) -> NDArray[np.int64]:
+        return np.full((len(earliest), 1), -1, dtype=np.int64)
+
+    @torch.no_grad()
+    def start(self, observation: Observation) -> PlanState:
+        self._check_fitted()
+        time = int(observation.time[0])
+        frame = self.encoder_.encode_frame(observation.history.context)
+        if time < 0:
+            return PlanState(torch.zeros(len(observation), 1, self.hidden), frame)
+        asked = torch.from_numpy(observation.history.requested).float()
+        past = torch.cat([asked, frame], dim=2)[:, : time + 1]
+        states, _ = self.net_.cell(F.relu(self.net_.plan(past)))
+        return PlanState(states[:, -1:], frame)
 
 
 class CommitteeEstimator(EnsembleEstimator):
     """The mean of individual networks and the mean of population networks, in given shares.
 
-    Args:
-        individuals: Networks that see what was acquired.
-        populations: Networks that see only what was requested; none if the mean is counted instead
-            (`nocta.planning.estimators.population_plug_in`).
-        individual_share: Weight of the former, from 0 to 1.
+    There are no population networks if the mean is counted instead (`population_plug_in`).
     """
 
     def __init__(
@@ -59,12 +114,11 @@ class CommitteeEstimator(EnsembleEstimator):
     @classmethod
     def from_state(cls, config: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Self:
         """Inverse of `state`."""
-        individuals = [
-            AmortizedEstimator.from_state(own, arrays_under(arrays, f"individuals{i}."))
-            for i, own in enumerate(config["individuals"])
-        ]
-        populations = [
-            PopulationEstimator.from_state(own, arrays_under(arrays, f"populations{i}."))
-            for i, own in enumerate(config["populations"])
-        ]
+
+        def members(kind: str, member: type[AmortizedEstimator]) -> list[Any]:
+            parts = [arrays_under(arrays, f"{kind}{i}.") for i in range(len(config[kind]))]
+            return [member.from_state(*own) for own in zip(config[kind], parts, strict=True)]
+
+        individuals = members("individuals", AmortizedEstimator)
+        populations = members("populations", PopulationEstimator)
         return cls(individuals, populations, config["individual_share"])

@@ -7,6 +7,7 @@ metric is learned (`embedding.py`); for the ablation it comes from the predictor
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
 import numpy as np
@@ -17,10 +18,9 @@ from torch.nn import functional as F
 
 from nocta.core.errors import ConfigError
 from nocta.core.policy import Observation
-from nocta.planning.estimators.plug_in import grows_trees, plan_losses, tree_losses
 from nocta.planning.estimators.retrieval import NeighborBank, Neighbors, rows_by_mask
 from nocta.planning.estimators.sequential import SequentialEstimator
-from nocta.planning.estimators.targets import LossTargets
+from nocta.planning.estimators.targets import LossTargets, grows_trees, plan_losses, tree_losses
 from nocta.planning.limits import DEFAULT_LIMITS, Limits
 from nocta.planning.objective import LossReduction, PlanningLoss
 from nocta.predictors.plan_tree import PlanTree
@@ -28,46 +28,30 @@ from nocta.predictors.walking import WalkingNet, walking_net
 
 
 class VotingState(NamedTuple):
-    """States of the predictors for every voter after some prefixes.
-
-    Voters are grouped by fold, that is by the predictor that was not trained on them.
-    """
+    """The predictor's state of every voter after some prefixes, by the fold it was held out of."""
 
     neighbors: Neighbors
     voters: dict[int, Tensor]  # positions among all n * K voters, by fold
     hidden: dict[int, Tensor]  # (voters of the fold, prefixes, hidden)
 
 
+@dataclass(eq=False, repr=False)
 class ContrastiveEstimator(SequentialEstimator):
     """Averages the plug-in loss over the nearest training subjects.
 
     Choose it if the evidence for a plan should be real subjects that can be shown. Each decision
     looks up neighbors; `AmortizedEstimator` answers from one network.
-
-    Args:
-        bank: Finds the neighbors.
-        targets: Losses of the same training subjects under any request.
-        loss: The loss that scores plans; may be changed at any time.
-        reduction: Sum of the loss over later times (equation 1), or mean over labelled ones.
-        limits: How much of the voters' states is held at once.
     """
 
     #: Subjects searched for at once. Each holds every voter's state, so few stay in cache.
     chunk: ClassVar[int] = 4
 
-    def __init__(
-        self,
-        bank: NeighborBank,
-        targets: LossTargets,
-        loss: PlanningLoss = "cross-entropy",
-        reduction: LossReduction = "sum",
-        limits: Limits = DEFAULT_LIMITS,
-    ) -> None:
-        self.bank = bank
-        self.targets = targets
-        self.loss: PlanningLoss = loss
-        self.reduction: LossReduction = reduction
-        self.limits = limits
+    bank: NeighborBank  # finds the neighbors
+    targets: LossTargets  # losses of the same training subjects under any request
+    loss: PlanningLoss = "cross-entropy"  # the loss that scores plans; may be changed at any time
+    #: Sum of the loss over later times (equation 1), or mean over labeled ones.
+    reduction: LossReduction = "sum"
+    limits: Limits = DEFAULT_LIMITS  # how much of the voters' states is held at once
 
     # -- plans shared by all subjects, any predictor ------------------------------
 
@@ -98,7 +82,8 @@ class ContrastiveEstimator(SequentialEstimator):
         neighbors = self.bank.nearest(observation)
         time, k = int(observation.time[0]), neighbors.subjects.shape[1]
         flat = neighbors.subjects.reshape(-1).numpy()
-        voters = self._by_fold(flat)
+        folds = self.targets.fold[flat]  # by the predictor that was not trained on the voter
+        voters = {int(f): torch.from_numpy(np.flatnonzero(folds == f)) for f in np.unique(folds)}
         hidden: dict[int, Tensor] = {}
         for fold, rows in voters.items():
             net = self._net(fold)
@@ -137,11 +122,9 @@ class ContrastiveEstimator(SequentialEstimator):
     ) -> tuple[Tensor, Tensor]:
         """The predictor's states `(v, q, s, h)` for `v` voters one slot later, and losses."""
         net, data = self._net(fold), self.targets.data[fold]
-        slots, frame = data.slots[voters, time], data.frame[voters, time]
-        shown = slots[:, None] * subsets.float()[:, data.owner]
-        rest = frame[:, None].expand(-1, len(subsets), -1)
-        inputs = torch.cat([shown, rest], dim=-1)
-        hidden = net.extend(known[:, :, None], inputs[:, None])
+        shown = data.slots[voters, time][:, None] * subsets.float()[:, data.owner]
+        rest = data.frame[voters, time][:, None].expand(-1, len(subsets), -1)
+        hidden = net.extend(known[:, :, None], torch.cat([shown, rest], dim=-1)[:, None])
         logits = net.read(hidden)
         log_proba = F.log_softmax(logits / self.targets.networks[fold].temperature_, dim=-1)
         labels = data.labels[voters, time][:, None, None]
@@ -152,11 +135,6 @@ class ContrastiveEstimator(SequentialEstimator):
     def _require_sum(self) -> None:
         if self.reduction != "sum":
             raise ConfigError("Growing plans slot by slot needs loss_reduction='sum'.")
-
-    def _by_fold(self, subjects: NDArray[np.int64]) -> dict[int, Tensor]:
-        """Positions grouped by the predictor that was not trained on the subject."""
-        folds = self.targets.fold[subjects]
-        return {int(f): torch.from_numpy(np.flatnonzero(folds == f)) for f in np.unique(folds)}
 
     def _net(self, fold: int) -> WalkingNet:
         net = walking_net(self.targets.predictors[fold])

@@ -8,6 +8,7 @@ future-candidate distributions are.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Literal, Self
 
 import numpy as np
@@ -25,9 +26,8 @@ from nocta.planning.estimators.future_distribution import (
     similarity,
 )
 from nocta.planning.estimators.network import FittedNetwork
-from nocta.planning.estimators.plug_in import plan_losses
-from nocta.planning.estimators.targets import LossTargets
-from nocta.planning.objective import LossReduction, plug_in_noct
+from nocta.planning.estimators.targets import LossTargets, plan_losses
+from nocta.planning.objective import LossReduction
 from nocta.predictors.encoding import EncodedCohort, InputEncoder
 from nocta.predictors.mlp import MLPNet
 from nocta.predictors.recurrent import RecurrentNet
@@ -38,57 +38,28 @@ EMBEDDING_TRAINING = TrainingConfig(
 )
 
 
+@dataclass(eq=False, repr=False)
 class Embedding(FittedNetwork):
     """Maps what is known about a subject to a point (`g_phi`).
 
     The similarity of two subjects is averaged over the cost weights given to `fit`: one as in the
     paper, or several for an embedding that serves a whole range.
-
-    Args:
-        network: `"mlp"` as in the paper, or `"recurrent"`.
-        hidden: Units of each hidden layer: 32 in the paper, 64 for OAI.
-        n_layers: Number of hidden layers of `"mlp"`.
-        n_dimensions: Length of the embedding (`E`).
-        n_candidates: Number of random plans from which each subject's best ones are taken.
-        n_top_plans: Number of best plans that count (`kappa`).
-        similarity_scale: How sharply divergence lowers similarity (`beta`).
-        margin: Squared distance beyond which dissimilar pairs no longer repel (`gamma`).
-        weighting: How the top plans are combined; see `future_distribution`.
-        reduction: Sum or mean of the loss over later times.
-        n_validation_masks: Number of masks under which validation pairs are compared.
-        training: Epochs and so on; `batch_size` subjects share a mask, and all their pairs count.
-        seed: Same seed, same network.
     """
 
-    def __init__(
-        self,
-        network: Literal["mlp", "recurrent"] = "mlp",
-        hidden: int = 32,
-        n_layers: int = 4,
-        n_dimensions: int = 32,
-        n_candidates: int = 200,
-        n_top_plans: int = 5,
-        similarity_scale: float = 1.0,
-        margin: float = 1.0,
-        weighting: Weighting = "softmax",
-        reduction: LossReduction = "sum",
-        n_validation_masks: int = 32,
-        training: TrainingConfig = EMBEDDING_TRAINING,
-        seed: int = 0,
-    ) -> None:
-        self.network: Literal["mlp", "recurrent"] = network
-        self.hidden = hidden
-        self.n_layers = n_layers
-        self.n_dimensions = n_dimensions
-        self.n_candidates = n_candidates
-        self.n_top_plans = n_top_plans
-        self.similarity_scale = similarity_scale
-        self.margin = margin
-        self.weighting: Weighting = weighting
-        self.reduction: LossReduction = reduction
-        self.n_validation_masks = n_validation_masks
-        self.training = training
-        self.seed = seed
+    network: Literal["mlp", "recurrent"] = "mlp"  # `"mlp"` as in the paper, or `"recurrent"`
+    hidden: int = 32  # units of each hidden layer: 32 in the paper, 64 for OAI
+    n_layers: int = 4  # number of hidden layers of `"mlp"`
+    n_dimensions: int = 32  # length of the embedding (`E`)
+    n_candidates: int = 200  # number of random plans from which each subject's best ones are taken
+    n_top_plans: int = 5  # number of best plans that count (`kappa`)
+    similarity_scale: float = 1.0  # how sharply divergence lowers similarity (`beta`)
+    margin: float = 1.0  # squared distance beyond which dissimilar pairs no longer repel (`gamma`)
+    weighting: Weighting = "softmax"  # how the top plans are combined; see `future_distribution`
+    reduction: LossReduction = "sum"  # sum or mean of the loss over later times
+    n_validation_masks: int = 32  # number of masks under which validation pairs are compared
+    #: Epochs and so on; `batch_size` subjects share a mask, and all their pairs count.
+    training: TrainingConfig = EMBEDDING_TRAINING
+    seed: int = 0
 
     def fit(
         self,
@@ -102,13 +73,8 @@ class Embedding(FittedNetwork):
     ) -> Self:
         """Learn from pairs of training subjects; the weights best on validation pairs are kept.
 
-        Args:
-            train_cohort: Subjects to learn from.
-            train_targets: Their losses under any request; the first kind is used.
-            val_cohort: Subjects for early stopping.
-            val_targets: Their losses.
-            cost_weights: Trade-offs (`alpha`) over which similarity is averaged.
-            progress: Show a bar.
+        Similarity is averaged over `cost_weights` (`alpha`), under the first kind of loss of the
+        targets.
         """
         if len(cost_weights) == 0 or min(cost_weights) < 0:
             raise ConfigError(
@@ -120,37 +86,25 @@ class Embedding(FittedNetwork):
             torch.manual_seed(self.seed)
             self.net_ = self._build()
             pairs = _Pairs(self, train_cohort, train_targets, cost_weights)
-            held_out = self._held_out(val_cohort, val_targets, cost_weights)
-
-            def batch_loss(index: NDArray[np.int64]) -> Tensor:
-                inputs, time, alike = pairs.draw(index, rng)
-                return self._pair_loss(inputs, time, alike)
-
-            def validation_loss() -> float:
-                return float(np.mean([float(self._pair_loss(*group)) for group in held_out]))
+            val_rng = np.random.default_rng(self.seed + 1)
+            val_pairs = _Pairs(self, val_cohort, val_targets, cost_weights)
+            size = min(self.training.batch_size, len(val_cohort))
+            held_out = [
+                val_pairs.draw(val_rng.choice(len(val_cohort), size, replace=False), val_rng)
+                for _ in range(self.n_validation_masks)
+            ]
 
             self.log_ = train(
                 self.net_,
                 len(train_cohort),
-                batch_loss,
-                validation_loss,
+                lambda index: self._pair_loss(*pairs.draw(index, rng)),
+                lambda: float(np.mean([float(self._pair_loss(*group)) for group in held_out])),
                 self.training,
                 rng,
                 description="embedding",
                 progress=progress,
             )
         return self
-
-    def _held_out(
-        self, cohort: Cohort, targets: LossTargets, cost_weights: Sequence[float]
-    ) -> list[tuple[Tensor, int, Tensor]]:
-        rng = np.random.default_rng(self.seed + 1)
-        pairs = _Pairs(self, cohort, targets, cost_weights)
-        size = min(self.training.batch_size, len(cohort))
-        return [
-            pairs.draw(rng.choice(len(cohort), size, replace=False), rng)
-            for _ in range(self.n_validation_masks)
-        ]
 
     def _build(self) -> nn.Module:
         e = self.encoder_
@@ -173,11 +127,9 @@ class Embedding(FittedNetwork):
 
     @torch.no_grad()
     def embed(self, inputs: Tensor, time: int) -> Tensor:
-        """Points of subjects at slot `time`, `(n, n_dimensions)`.
+        """Points of subjects at slot `time`, `(n, n_dimensions)`, from inputs of `encoder_`.
 
-        Args:
-            inputs: `(n, L, width)` from `encoder_`; nothing may be known after `time`.
-            time: The current slot, from -1 to `L - 2`.
+        Nothing may be known after `time`, which runs from -1 to `L - 2`.
         """
         self._check_fitted()
         if isinstance(self.net_, MLPNet):
@@ -206,29 +158,19 @@ class _Pairs:
         self, index: NDArray[np.int64], rng: np.random.Generator
     ) -> tuple[Tensor, int, Tensor]:
         """Inputs `(b, L, width)`, the time, and similarities `(b, b)`."""
-        length = self.catalog.n_times
+        s, length = self.settings, self.catalog.n_times
         time = int(rng.integers(self.earliest, length - 1))
         later = np.arange(length)[:, None] > time
         known = random_requests(1, self.catalog.open_slots, rng)[0] & ~later
-        plans = uniform_plans(self.settings.n_candidates, self.catalog.open_slots & later, rng)
+        plans = uniform_plans(s.n_candidates, self.catalog.open_slots & later, rng)
         inputs = self.data.inputs(index, np.repeat(known[None], len(index), axis=0))
-        return inputs, time, self._similarities(index, known, plans, time)
-
-    def _similarities(
-        self,
-        index: NDArray[np.int64],
-        known: NDArray[np.bool_],
-        plans: NDArray[np.bool_],
-        time: int,
-    ) -> Tensor:
-        s = self.settings
         losses = plan_losses(self.targets, index, known, plans, time, s.reduction)[..., 0]
         # Unavailable values are not charged.
         recorded = self.data.recorded[index][:, None]
         cost = torch.from_numpy(self.catalog.cost_of(plans & recorded)).float()
         total = torch.zeros(len(index), len(index))
         for weight in self.cost_weights:
-            scores = plug_in_noct(losses, cost, weight)
+            scores = losses + weight * cost  # the plug-in NOCT of equation 3
             zeta = future_distribution(torch.from_numpy(plans), scores, s.n_top_plans, s.weighting)
             total += similarity(zeta[:, None], zeta[None], s.similarity_scale)
-        return total / len(self.cost_weights)
+        return inputs, time, total / len(self.cost_weights)

@@ -19,9 +19,6 @@ def spread_of_plans(plans: Tensor) -> Tensor:
     """Uniform distribution over the slots of each plan (`nu`), `(p, L * M + 1)`.
 
     The last entry is stopping; it has all the mass of the empty plan.
-
-    Args:
-        plans: `(p, L, M)` booleans.
     """
     flat = plans.reshape(len(plans), -1).float()
     size = flat.sum(dim=1, keepdim=True)
@@ -33,15 +30,10 @@ def future_distribution(
 ) -> Tensor:
     """Future-candidate distribution of each subject (`zeta`), `(n, L * M + 1)`.
 
-    Plans that are worse than stopping count as stopping.
-
-    Args:
-        plans: `(p, L, M)` candidates; the first one is the empty plan.
-        scores: `(n, p)` plug-in NOCT of every candidate; lower is better.
-        n_top_plans: Number of best plans that count (`kappa`).
-        weighting: `"softmax"` weighs each plan by `exp(-NOCT)` and spreads its weight over its
-            slots (appendix A.6); `"count"` counts how often a slot appears in the top plans
-            (section 3.4), so a plan has as many votes as slots.
+    `scores`, `(n, p)`, are the plug-in NOCT of plans `(p, L, M)`; the first is the empty plan, and
+    plans that are worse count as stopping. `"softmax"` weighs each of the `n_top_plans` (`kappa`)
+    by `exp(-NOCT)` and spreads its weight over its slots (appendix A.6); `"count"` counts how often
+    a slot appears in them (section 3.4), so a plan has as many votes as slots.
 
     Example:
         >>> plans = torch.tensor([[[0, 0]], [[1, 0]], [[1, 1]]], dtype=torch.bool)
@@ -61,10 +53,7 @@ def future_distribution(
 
 
 def jensen_shannon(first: Tensor, second: Tensor) -> Tensor:
-    """Jensen-Shannon divergence over the last axis, in nats: from 0 to log 2.
-
-    Leading axes are broadcast, so `(n, 1, s)` and `(1, n, s)` give all pairs.
-    """
+    """Jensen-Shannon divergence over the last axis, in nats: from 0 to log 2; axes broadcast."""
     middle = (first + second) / 2
     # xlogy and its gradient are 0 if the mass is 0.
     inside = (torch.xlogy(first, first) + torch.xlogy(second, second)) / 2
@@ -72,26 +61,15 @@ def jensen_shannon(first: Tensor, second: Tensor) -> Tensor:
 
 
 def similarity(first: Tensor, second: Tensor, similarity_scale: float = 1.0) -> Tensor:
-    """Similarity of two subjects' future acquisitions, from 0 to 1 (equation 4).
-
-    Args:
-        first: `(..., s)` distributions.
-        second: `(..., s)` distributions.
-        similarity_scale: How sharply divergence lowers similarity (`beta`).
-    """
+    """Similarity of two subjects' future acquisitions, from 0 to 1 (equation 4, `beta`)."""
     return torch.exp(-similarity_scale * jensen_shannon(first, second))
 
 
 def contrastive_loss(distance: Tensor, alike: Tensor, margin: float = 1.0) -> Tensor:
     """Pull similar subjects together, push others apart up to a margin (equation 5).
 
-    Args:
-        distance: Squared Euclidean distance of the embeddings (`delta`), any shape.
-        alike: Similarity of the same pairs, from 0 to 1.
-        margin: Squared distance beyond which dissimilar pairs no longer repel (`gamma`).
-
-    Returns:
-        The loss of every pair.
+    `distance` is the squared Euclidean distance of the embeddings (`delta`), like the margin
+    (`gamma`).
     """
     apart = (margin - distance).clamp(min=0) ** 2
     return (alike * distance + (1 - alike) * apart) / 2

@@ -13,8 +13,7 @@ from sklearn.base import BaseEstimator
 from torch import nn
 
 from nocta.core.errors import NotFittedError
-from nocta.predictors.encoding import InputEncoder
-from nocta.predictors.neural import arrays_under
+from nocta.predictors.encoding import InputEncoder, arrays_under
 from nocta.predictors.training import TrainingConfig, TrainingLog
 
 

@@ -1,9 +1,8 @@
 """Refresh on own plans: train the estimator on plans that the planner itself makes.
 
 Random requests rarely look like a good plan. So after a first fit the planner runs on the training
-subjects under many cost weights, and its plan at every decision is kept. A plan must not depend on
-values seen after it was made, or the estimator would learn hindsight. So plans are kept as made,
-not as revised later.
+subjects under many cost weights. Its plan at every decision is kept as made, not as revised later:
+a plan that depended on values seen after it was made would teach the estimator hindsight.
 """
 
 from __future__ import annotations
@@ -28,8 +27,7 @@ class PlanMemory:
 
     def __call__(self, observation: Observation, found: FoundPlans) -> None:
         """Remember the best plans of one batch (the `on_plans` hook of a planner)."""
-        before = observation.history.requested[:, None]
-        asked = before | found.plans  # (n, r, L, M)
+        asked = observation.history.requested[:, None] | found.plans  # (n, r, L, M)
         n_plans = found.plans.shape[1]
         self.subjects.append(np.repeat(observation.rows, n_plans))
         self.times.append(np.repeat(observation.time, n_plans))
@@ -42,12 +40,8 @@ class PlanMemory:
 class RememberedPlans:
     """Draws training requests: part random, part remembered with a few slots flipped.
 
-    Args:
-        memory: Decisions of the planner on the training subjects.
-        n_subjects: Number of training subjects; some may not be remembered.
-        open_slots: `(L, M)` what may be requested.
-        share: Share of the draws taken from memory.
-        flips: Expected number of slots flipped in the planned part.
+    `share` is the part of the draws taken from memory, for subjects that are remembered; `flips`
+    the expected number of slots flipped in the planned part.
     """
 
     def __init__(

@@ -27,12 +27,8 @@ from nocta.planning.objective import PlanningLoss
 class PopulationPlugIn(SequentialEstimator):
     """The mean plug-in loss over all training subjects, independent of the subject's values.
 
-    Args:
-        train: The subjects; a saved model contains them, because it needs them to count.
-        targets: Their losses, by predictors that add up features.
-        loss: The loss that scores plans; may be changed at any time.
-        tables: Tables of the same targets, if another estimator has them.
-        limits: How many prefixes are remembered, and how much is held at once.
+    A saved model contains the subjects of `train`, because it needs them to count. `tables` are
+    those of another estimator with the same targets.
     """
 
     def __init__(
@@ -82,7 +78,6 @@ class PopulationPlugIn(SequentialEstimator):
 
     @torch.no_grad()
     def _means(self, masks: NDArray[np.bool_], time: int, subsets: Tensor) -> Tensor:
-        """Mean loss at a slot after each of some requests `(p, time, M)`, by subset, `(p, s)`."""
         slot = self.tables.at(time)
         losses = slot.losses(*slot.of(masks), subsets, self.loss)
         return losses.sum(dim=-1) / len(self.targets.fold)

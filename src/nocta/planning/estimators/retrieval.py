@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections import OrderedDict
 from collections.abc import Callable
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -36,6 +37,7 @@ class Neighbors(NamedTuple):
     distance: Tensor  # (n, K)
 
 
+@dataclass(eq=False, repr=False)
 class NeighborBank:
     """Finds training subjects who looked like the query at the same slot.
 
@@ -43,54 +45,37 @@ class NeighborBank:
     the query's slot, counts. If the metric is a network's, the state of the bank under a mask
     continues its state under the start of the mask, so masks that start alike share most of the
     work.
-
-    Args:
-        train: The subjects to retrieve (`D`).
-        metric: Distance in the learned embedding, in the predictor's last hidden layer, or
-            between the observed values themselves.
-        encoder: Encodes inputs for the metric.
-        embedding: The learned embedding, for that metric.
-        predictor: The predictor's network, for that metric.
-        size: Maximum number of subjects, drawn evenly from `train`.
-        n_neighbors: Number of subjects that vote (`K`).
-        radius: If given, only subjects within this distance vote (the nearest one always does).
-        kernel: Equal votes, or votes that decay with distance.
-        stands_for: `(n_bank,)` weight of each subject's vote, if they were not drawn evenly.
-        index: How the nearest are found, see `nocta.planning.estimators.bank`.
-        limits: How much of the bank under recent masks is kept.
     """
 
-    def __init__(
-        self,
-        train: Cohort,
-        metric: Metric,
-        *,
-        encoder: InputEncoder,
-        embedding: Embedding | None = None,
-        predictor: Network | None = None,
-        size: int | None = None,
-        n_neighbors: int = 5,
-        radius: float | None = None,
-        kernel: Kernel = "uniform",
-        stands_for: NDArray[np.float32] | None = None,
-        index: Index = "torch",
-        limits: Limits = DEFAULT_LIMITS,
-    ) -> None:
-        if metric not in ("embedding", "predictor", "values"):
+    train: Cohort  # the subjects to retrieve (`D`)
+    #: Distance in the learned embedding, in the predictor's last hidden layer, or between the
+    #: observed values themselves.
+    metric: Metric
+    _: KW_ONLY
+    encoder: InputEncoder  # encodes inputs for the metric
+    embedding: Embedding | None = None  # the learned embedding, for that metric
+    predictor: Network | None = None  # the predictor's network, for that metric
+    size: int | None = None  # maximum number of subjects, drawn evenly from `train`
+    n_neighbors: int = 5  # number of subjects that vote (`K`)
+    #: If given, only subjects within this distance vote (the nearest one always does).
+    radius: float | None = None
+    kernel: Kernel = "uniform"  # equal votes, or votes that decay with distance
+    #: `(n_bank,)` weight of each subject's vote, if they were not drawn evenly.
+    stands_for: NDArray[np.float32] | None = None
+    index: Index = "torch"  # how the nearest are found, see `nocta.planning.estimators.bank`
+    limits: Limits = DEFAULT_LIMITS  # how much of the bank under recent masks is kept
+
+    def __post_init__(self) -> None:
+        metric, size = self.metric, self.size
+        needed = {"embedding": self.embedding, "predictor": self.predictor, "values": self.encoder}
+        if metric not in needed:
             raise ConfigError(f"metric is '{metric}'; use 'embedding', 'predictor' or 'values'.")
-        if (metric == "embedding" and embedding is None) or (
-            metric == "predictor" and predictor is None
-        ):
+        if needed[metric] is None:
             raise ConfigError(f"The metric '{metric}' needs the {metric} it measures in.")
-        if n_neighbors < 1:
-            raise ConfigError(f"n_neighbors is {n_neighbors}; at least one subject must vote.")
-        self.train = train
-        self.metric, self.kernel = metric, kernel
-        self.n_neighbors, self.radius = n_neighbors, radius
-        self.encoder, self.embedding, self.predictor = encoder, embedding, predictor
-        self.rows = even_rows(len(train), len(train) if size is None else size)
-        self.stands_for, self.index, self.limits = stands_for, index, limits
-        self.data = EncodedCohort(encoder, train.subset(self.rows), most_held=math.inf)
+        if self.n_neighbors < 1:
+            raise ConfigError(f"n_neighbors is {self.n_neighbors}; at least one subject must vote.")
+        self.rows = even_rows(len(self.train), len(self.train) if size is None else size)
+        self.data = EncodedCohort(self.encoder, self.train.subset(self.rows), most_held=math.inf)
         self._cache: OrderedDict[bytes, Tensor] = OrderedDict()
         self._cached_bytes = 0
 
@@ -103,7 +88,9 @@ class NeighborBank:
         inputs = self.encoder.encode(observation.history)
         queries = self._points(inputs, time)
         asked = observation.history.requested
-        k = self._n_votes(time)
+        # Before the first visit subjects hardly differ, so many of them vote.
+        wanted = self.n_neighbors if time >= 0 else max(self.n_neighbors, 512)
+        k = min(wanted, len(self.data))
         index = torch.zeros(len(asked), k, dtype=torch.long)
         distance = torch.zeros(len(asked), k)
         for mask, rows in rows_by_mask(asked):
@@ -111,11 +98,6 @@ class NeighborBank:
             index[rows], distance[rows] = nearest_points(queries[rows], bank, k, self.index)
         weight = self._weights(distance, index)
         return Neighbors(torch.from_numpy(self.rows)[index], weight, distance)
-
-    def _n_votes(self, time: int) -> int:
-        # Before the first visit subjects hardly differ, so many of them vote.
-        wanted = self.n_neighbors if time >= 0 else max(self.n_neighbors, 512)
-        return min(wanted, len(self.data))
 
     def _bank(self, mask: NDArray[np.bool_], time: int) -> Tensor:
         """Points of the bank's subjects under one mask, `(n_bank, E)`."""
@@ -127,7 +109,6 @@ class NeighborBank:
         return self._remember(key, lambda: self._walked_bank(net, mask, time))
 
     def _masked(self, mask: NDArray[np.bool_]) -> Tensor:
-        """Inputs of the bank's subjects under one mask, `(n_bank, L, width)`."""
         asked = np.ascontiguousarray(np.broadcast_to(mask, (len(self.data), *mask.shape)))
         return self.data.inputs(np.arange(len(self.data)), asked)
 

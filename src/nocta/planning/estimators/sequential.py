@@ -42,15 +42,12 @@ class SequentialEstimator(NoctEstimator):
                 self.score_plans(observation.subset(np.array([i])), p) for i, p in enumerate(plans)
             ]
             return torch.cat(one_by_one)
-        return self._score_tree(observation, steps)
-
-    def _score_tree(self, observation: Observation, plans: Tensor) -> Tensor:
-        """Shared plans as a tree: each distinct prefix is scored once, `(n, p)`."""
-        n, total = len(observation), torch.zeros(len(observation), len(plans))
+        # Shared plans are a tree: each distinct prefix is scored once.
+        n, total = len(observation), torch.zeros(len(observation), len(steps))
         state = self.start(observation)
-        node = torch.zeros(len(plans), dtype=torch.long)  # prefix of each plan so far
-        for time in range(int(observation.time[0]) + 1, plans.shape[1]):
-            subsets, action = torch.unique(plans[:, time], dim=0, return_inverse=True)
+        node = torch.zeros(len(steps), dtype=torch.long)  # prefix of each plan so far
+        for time in range(int(observation.time[0]) + 1, steps.shape[1]):
+            subsets, action = torch.unique(steps[:, time], dim=0, return_inverse=True)
             parents, parent = torch.unique(node, return_inverse=True)
             state, loss = self.branch(state, time, parents.expand(n, -1), subsets)
             node = parent * len(subsets) + action

@@ -44,19 +44,13 @@ class AskedFor(NamedTuple):
 
 
 class ShareTables:
-    """The tables of all slots, computed on first use; estimators of the same targets share them.
-
-    Args:
-        targets: Holds the subjects and their predictors.
-        limits: How much is kept, and computed at once.
-    """
+    """The tables of all slots, computed on first use; estimators of the same targets share them."""
 
     def __init__(self, targets: LossTargets, limits: Limits = DEFAULT_LIMITS) -> None:
         self.targets, self.limits = targets, limits
         self._slots: dict[int, SlotShares] = {}
 
     def at(self, time: int) -> SlotShares:
-        """The table of one slot."""
         if time not in self._slots:
             self._slots[time] = SlotShares(self.targets, time, self.limits)
         return self._slots[time]
@@ -69,11 +63,6 @@ class SlotShares:
     """What each feature adds to the predictions at one slot, by its pattern.
 
     Only for the `v` training subjects that have a label at the slot; the others have no loss.
-
-    Args:
-        targets: Holds the subjects and their predictors.
-        time: The slot.
-        limits: How much is kept, and computed at once.
     """
 
     def __init__(self, targets: LossTargets, time: int, limits: Limits = DEFAULT_LIMITS) -> None:
@@ -94,11 +83,7 @@ class SlotShares:
     def of(self, masks: NDArray[np.bool_]) -> tuple[Tensor, Tensor]:
         """Logits with nothing acquired at the slot, and what each feature would add to them.
 
-        Args:
-            masks: `(p, time, M)` earlier requests.
-
-        Returns:
-            `(p, C, v)` and `(p, M, C, v)`.
+        `(p, C, v)` and `(p, M, C, v)`, after earlier requests `(p, time, M)`.
         """
         rows = self._rows(masks)  # first: it may replace the table
         found = self.table[rows]  # (p, M, 2, C, v)
@@ -121,12 +106,7 @@ class SlotShares:
     ) -> Tensor:
         """Losses after acquiring each subset, `(p, s, k)`, from the output of `of` or `of_some`.
 
-        Args:
-            without: `(p, C, k)` logits with nothing acquired at the slot.
-            more: `(p, M, C, k)` what each feature would add.
-            subsets: `(s, M)` booleans.
-            loss: Which one.
-            who: `(p, k)` positions of the subjects; all by default.
+        `who`, `(p, k)`, are the positions of the subjects; all by default.
         """
         gained = subsets.float() @ more.flatten(2)
         logits = without[:, None] + gained.view(*gained.shape[:2], *without.shape[1:])
@@ -150,8 +130,8 @@ class SlotShares:
         """Compute new patterns; one mask holds a pattern of every feature."""
         if not wanted:
             return
-        n_features = self.targets.data[0].owner.max().item() + 1
-        waiting: list[list[bytes]] = [[] for _ in range(int(n_features))]
+        n_features = int(self.targets.data[0].owner.max()) + 1
+        waiting: list[list[bytes]] = [[] for _ in range(n_features)]
         for feature, pattern in wanted:
             waiting[feature].append(pattern)
         masks = np.zeros((max(map(len, waiting)), self.time, len(waiting)), dtype=bool)
@@ -167,9 +147,8 @@ class SlotShares:
             for i, pattern in enumerate(patterns):
                 self.place[feature, pattern] = len(self.place)
                 rows.append(added[i, :, :, feature].transpose(1, 2))
-        self.table = (
-            torch.cat([self.table, torch.stack(rows)]) if len(self.table) else torch.stack(rows)
-        )
+        new = torch.stack(rows)
+        self.table = torch.cat([self.table, new]) if len(self.table) else new
 
     def _shares(self, masks: NDArray[np.bool_]) -> Tensor:
         parts, free = [], []
