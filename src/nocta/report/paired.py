@@ -23,9 +23,7 @@ from nocta.runs.summary import cost_range, quality_per_seed
 def paired_p_value(gaps: Sequence[float], overlap: float = 0.0) -> float:
     """Two-sided p-value of a zero mean difference over splits, by a corrected t-test.
 
-    Args:
-        gaps: One difference per split.
-        overlap: Test subjects per learning subject; 0 if every split has its own subjects.
+    `overlap` is test subjects per learning subject; 0 if every split has its own subjects.
 
     Example:
         >>> [round(paired_p_value([1.0, 2.0, 3.0], overlap), 3) for overlap in (0.0, 0.25)]
@@ -42,10 +40,7 @@ def paired_p_value(gaps: Sequence[float], overlap: float = 0.0) -> float:
 
 
 def paired_tests(view: ReportView) -> dict[str, Any] | None:
-    """NOCTA (or else the first method) against every other method.
-
-    `None` if there are too few seeds or nothing to compare.
-    """
+    """NOCTA (or else the first method) against every other; `None` if no pair has two seeds."""
     comparison, quality = view.comparison, view.comparison.quality
     ours = [m for m in view.methods if m.startswith("nocta-")] or view.methods[:1]
     rows = [

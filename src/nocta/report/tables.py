@@ -46,12 +46,7 @@ def number(value: float | None, digits: int = 3, *, sign: bool = False) -> str:
 
 
 def with_error(mean: float, error: float, digits: int = 3, *, sign: bool = False) -> str:
-    """A mean and its standard error, if known.
-
-    Example:
-        >>> with_error(0.5, 0.01), with_error(0.5, float("nan"))
-        ('0.500 ± 0.010', '0.500')
-    """
+    """A mean and its standard error, if known: 0.500 ± 0.010."""
     text = number(mean, digits, sign=sign)
     return text if error is None or math.isnan(error) else f"{text} ± {number(error, digits)}"
 
@@ -217,10 +212,7 @@ def _options(comparison: Comparison) -> str:
 
 
 def tuning_table(view: ReportView) -> dict[str, Any] | None:
-    """The score of the defaults, the best score, the choice and all scores of every job.
-
-    `None` if nothing was tuned.
-    """
+    """Defaults, best score, choice and all scores of every job; `None` if nothing was tuned."""
     comparison = view.comparison
     if not comparison.setup.n_trials:
         return None

@@ -36,12 +36,9 @@ _NEAR = 0.25
 
 
 class ReportView:
-    """A comparison, ready to be drawn and tabulated.
+    """A comparison with at least one finished job, ready to be drawn and tabulated.
 
-    Args:
-        comparison: At least one job is finished.
-        reference_cost: Cost at which methods are compared; the middle of their common range by
-            default.
+    The reference cost is by default the middle of the methods' common range.
     """
 
     def __init__(self, comparison: Comparison, reference_cost: float | None = None) -> None:
@@ -91,10 +88,7 @@ class ReportView:
         return out
 
     def far_from_reference(self) -> dict[str, float]:
-        """Methods without a point near the reference cost, and the mean cost of the point shown.
-
-        `nothing` and `everything` have one point each and are left out.
-        """
+        """Methods without a point near the reference cost, and the mean cost of the point shown."""
         costs = {
             method: float(np.mean([entry.cost for entry in entries]))
             for method, entries in self.chosen.items()

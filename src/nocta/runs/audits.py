@@ -26,21 +26,8 @@ def audit_points(
 ) -> Audit | None:
     """Audit the policy of every operating point on a sample of the test subjects.
 
-    `setup.audit_subjects` are divided among the points, with at least `MIN_SUBJECTS` each, so
-    an audit takes about the same time for any number of points.
-
-    Args:
-        method: Fitted.
-        settings: Its operating points.
-        test: The subjects that results are reported on.
-        setup: The setup of the comparison.
-        seed: Determines the samples and the changes.
-
-    Returns:
-        `None` if `setup.audit_subjects` is 0.
-
-    Raises:
-        LeakageError: A policy used something it never acquired.
+    `setup.audit_subjects` are divided among the points, with at least `MIN_SUBJECTS` each, so an
+    audit takes about the same time for any number of points. With 0 the result is `None`.
     """
     if not setup.audit_subjects:
         return None

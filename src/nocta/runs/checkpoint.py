@@ -1,9 +1,7 @@
-"""A folder of finished pieces of work that belong to one request; every command that can be
-continued keeps what is finished in one.
+"""A folder of finished pieces of work that belong to one request, to continue a stopped command.
 
 A piece is a JSON file, or a file or folder that a function writes. It appears in one step, so a
 piece that is there is finished. A piece that cannot be read counts as missing and is made again.
-The request is plain data, written beside the pieces.
 """
 
 from __future__ import annotations
@@ -33,9 +31,8 @@ class Checkpoint:
 
     Args:
         folder: Made with the first piece.
-        request: What decides the contents of the pieces, as plain data. Hashes of files and data
-            have names that end in `_hash` or `_sha256`. Without a request nothing is written down.
-        file: Name of the file that holds the request.
+        request: Plain data that decides the pieces; written beside them in `file`, if there is any.
+            Hashes of files and data have names that end in `_hash` or `_sha256`.
         own: Whether the folder holds nothing else, so that it may be removed.
         defaults: Entries that an older version did not write, and the value they had then.
     """
@@ -58,8 +55,7 @@ class Checkpoint:
     def open(self, *, discard: bool = False, remedy: str = "") -> None:
         """Continue with the pieces that are there; discard or refuse those of another request.
 
-        Raises:
-            ConfigError: The pieces belong to another request. `remedy` says what the user can do.
+        `remedy` ends the error and says what the user can do.
         """
         found = read_json(self.file)
         if found is None:

@@ -32,12 +32,7 @@ if TYPE_CHECKING:
 class Comparison:
     """The finished jobs of a folder, read together.
 
-    Args:
-        directory: The folder.
-        setup: What the jobs share.
-        records: The finished jobs.
-        failures: The jobs that did not finish.
-        command: The command that repeats it, if that is not `nocta compare`.
+    `command` repeats it, if that is not `nocta compare`.
     """
 
     directory: Path
@@ -92,13 +87,7 @@ def make_jobs(
     seeds: Iterable[int],
     options: Mapping[str, Mapping[str, Any]] | None = None,
 ) -> list[Job]:
-    """Every method at every seed.
-
-    Args:
-        methods: Names.
-        seeds: The same for every method.
-        options: By method, options that differ from the defaults.
-    """
+    """Every method at every seed; `options` are by method, those that are not the defaults."""
     seeds, options = list(seeds), options or {}
     return [Job(method, seed, options.get(method, {})) for method in methods for seed in seeds]
 

@@ -1,8 +1,7 @@
 """One fit from the data to a model folder, in stages that survive a kill.
 
-Stages: the predictor, the estimator, the operating points. A checkpoint in the folder's `.partial`
-keeps finished ones; the whole model takes its place at the end. Test subjects are split off first
-and never touched.
+A checkpoint in the folder's `.partial` keeps finished stages; the whole model takes its place at
+the end. Test subjects are split off first and never touched.
 """
 
 from __future__ import annotations
@@ -54,7 +53,6 @@ class FitRequest:
     Args:
         source: The data and the split.
         method: Any method that can be saved.
-        preset: `"default"` or `"paper"`.
         seed: Decides the split and the training (and the draw of data that is drawn).
         n_points: Cost weights to find on validation and keep with the model.
         quick: A quick run: few subjects, short training, few cost weights.
@@ -110,16 +108,8 @@ def fit_to_folder(
 ) -> NOCTA | SavedMethod:
     """Fit, and leave a folder with its card and its log.
 
-    Args:
-        request: What to fit.
-        out: The folder.
-        resume: Continue an unfinished fit of the same request.
-        force: Replace a model or an unfinished fit.
-        progress: Show bars.
-        say: Receives one sentence per finished stage.
-
-    Raises:
-        ConfigError: The folder holds something, and neither `resume` nor `force` fits.
+    An unfinished fit of the same request is continued with `resume`; `force` replaces a model or an
+    unfinished fit. `say` receives one sentence per finished stage.
     """
     cohort, train, val, test = request.parts()
     check_parts(train, val)

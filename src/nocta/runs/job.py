@@ -46,16 +46,8 @@ def run_job(
 ) -> JobRecord:
     """Tune the method if requested, fit it, roll it out at every operating point, and audit it.
 
-    Args:
-        setup: What all jobs of the comparison share.
-        job: The method and the seed.
-        shared: The predictor of this seed, for methods that share one.
-        tuning: Finished trials, as `Tuning.to_dict` gives them; without them the method is tuned
-            here, if the setup asks for it.
-        progress: Show the method's own progress bars.
-
-    Raises:
-        LeakageError: The audit found that the policy used something it never acquired.
+    `shared` is the predictor of this seed, for methods that share one. `tuning` holds finished
+    trials, as `Tuning.to_dict` gives them; without them the method is tuned here.
     """
     started = clock.perf_counter()
     cohort = setup.source.load(job.seed)

@@ -15,9 +15,8 @@ def operating_points(method: Method, val: Cohort, setup: Setup, seed: int) -> li
     """The settings at which to roll out a fitted method.
 
     By default the method chooses about `setup.n_points` settings on validation. Given cost weights
-    replace the grid of a method whose knob is a cost weight. Given budgets apply to every method:
-    each budget keeps the knob value with the lowest cross-entropy on validation under that hard
-    limit. If cost weights are given too, all pairs are used.
+    replace the grid of a method whose knob is a cost weight. Each given budget keeps the knob value
+    with the lowest cross-entropy on validation under that hard limit, or every given cost weight.
     """
     weighted = bool(setup.cost_weights) and method.has_cost_weight
     if weighted:

@@ -91,9 +91,8 @@ class Processes:
 def open_workers(n_jobs: int, dask: str | None = None) -> Iterator[Workers]:
     """Start workers, and end them at the end of the block, at once if an exception ends it.
 
-    Args:
-        n_jobs: Number of processes; with one, this process does the work itself.
-        dask: Address of a Dask scheduler, whose workers are then used instead.
+    With one job this process does the work itself. `dask` is the address of a scheduler whose
+    workers are used instead.
     """
     if dask is not None:
         from nocta.runs.cluster import connect
@@ -124,19 +123,12 @@ def run_tasks(
     n_at_once: Callable[[], int],
     running: dict[Future[R], T],
 ) -> Iterator[tuple[T, Future[R]] | None]:
-    """Run tasks and yield each with its future when it has ended.
+    """Run tasks and yield each with its future when it has ended, and `None` in idle seconds.
 
     A process that dies can break those beside it, so all tasks that ended this way are run once
     more, one at a time. A future that holds such an error is therefore that of the task to blame.
-
-    Args:
-        next_task: The next task that can start beside those that are running, if there is one.
-        submit: Starts a task.
-        n_at_once: How many may be running now.
-        running: Holds what is running.
-
-    Yields:
-        Ended tasks, successful ones first; and `None` every second in which none ends.
+    `next_task` gets what is running and returns a task that can start beside it, if there is one;
+    `n_at_once` says how many may be running now.
     """
     suspects: list[T] = []
     while True:

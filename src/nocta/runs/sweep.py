@@ -47,17 +47,7 @@ def sweep(
     progress: bool = False,
     on_finished: Callable[[], None] = lambda: None,
 ) -> list[Failure]:
-    """Run what is left of `jobs` (see `compare`) and return the jobs that failed.
-
-    Args:
-        setup: What the jobs have in common.
-        jobs: All jobs of the comparison; finished ones are not run again.
-        store: Where finished jobs are kept.
-        n_jobs: Processes; one per core by default. With one, jobs run in this process.
-        dask: Address of a Dask scheduler, whose workers then run the jobs.
-        progress: Show a bar with an estimate of the time left.
-        on_finished: Called after every job that finished.
-    """
+    """Run what is left of `jobs` (see `compare`) and return the jobs that failed."""
     left = [job for job in jobs if not store.is_finished(job)]
     if not left:
         return []

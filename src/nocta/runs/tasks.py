@@ -20,13 +20,7 @@ from nocta.runs.tuning import one_line
 
 @dataclass(frozen=True)
 class Task:
-    """Fit the shared predictor of a seed, try options of a job, or run the job.
-
-    Args:
-        seed: Of the job or of the predictor.
-        job: `None` for the predictor.
-        options: To try on validation; `None` for the predictor and for the job itself.
-    """
+    """Fit the shared predictor of a seed (without a job), try options of a job, or run the job."""
 
     seed: int
     job: Job | None = None
@@ -79,10 +73,7 @@ def run_task(
     """Do one task in this process and return what comes of it, also if it fails.
 
     The predictor `shared` is fitted here if it is needed and not given. `tuning` holds the
-    finished trials of a job.
-
-    Raises:
-        ConfigError: This machine reads other data.
+    finished trials of a job. A machine that reads other data raises `ConfigError`.
     """
     use_one_thread()
     if check is not None:

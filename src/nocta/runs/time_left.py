@@ -1,8 +1,7 @@
 """How long a sweep will still take, estimated from how long its jobs took so far.
 
-The same method takes about the same time at every seed. A method that has not finished once is
-assumed to take as long as the others, or as long as it has been running; the estimate is then
-called a lower bound.
+A method that has not finished once is assumed to take as long as the others, or as long as it has
+been running; the estimate is then called a lower bound.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ def time_left(
     *,
     ignored: frozenset[str] = frozenset({"predictor"}),
 ) -> str:
-    """Say how long it will take until the last task has ended.
+    """Say how long it will take until the last task has ended; empty until that can be estimated.
 
     Args:
         waiting: The kind of every task that has not begun, in the order in which they begin.
@@ -30,13 +29,6 @@ def time_left(
         known: By kind, how many seconds the tasks took that have ended.
         n_jobs: How many run at once.
         ignored: Kinds that do not predict how long others take.
-
-    Returns:
-        Words for a progress bar; empty until a task has ended that predicts others.
-
-    Example:
-        >>> time_left(["static", "dime"], [("static", 60.0)], {"static": [300.0]}, 2)
-        'at least 9 min left'
     """
     running = list(running)
     means = {kind: sum(seconds) / len(seconds) for kind, seconds in known.items() if seconds}
@@ -58,12 +50,7 @@ def time_left(
 
 
 def duration(seconds: float) -> str:
-    """Seconds, minutes or hours, in a few characters.
-
-    Example:
-        >>> duration(40.2), duration(400), duration(9000)
-        ('40 s', '7 min', '2.5 h')
-    """
+    """Seconds, minutes or hours, in a few characters: 40 s, 7 min, 2.5 h."""
     if seconds < 90:
         return f"{seconds:.0f} s"
     return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"

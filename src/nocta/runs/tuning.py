@@ -1,9 +1,8 @@
 """Tuning: every method may try the same number of options on validation, and keeps the best.
 
-Trial 0 is the method with its defaults, so tuning never makes validation worse. Finished trials are
-kept in Optuna's own journal. A proposal depends on the seed, the number of trials so far and their
-scores alone, so a tuning that was stopped continues as if it had not been. Test subjects are not
-within reach of this module.
+Trial 0 is the method with its defaults, so tuning never makes validation worse. A proposal depends
+on the seed, the number of trials so far and their scores alone, so a tuning that was stopped
+continues as if it had not been. Test subjects are not within reach of this module.
 """
 
 from __future__ import annotations
@@ -43,12 +42,8 @@ def load_optuna() -> Any:
 class Tuning:
     """The search for the options of one job: `ask` for options, `tell` how they did.
 
-    Args:
-        method: Its `search_space` says what there is to tune.
-        seed: Same seed and same scores, same proposals.
-        n_trials: How many options may be tried, including the defaults.
-        fixed: Options that the user chose, which are not searched.
-        defaults: Values of the other options, for the search to learn from.
+    The method's `search_space` says what there is to tune. Options in `fixed`, chosen by the user,
+    are not searched. The search learns from `defaults`, the values of the others.
     """
 
     def __init__(
@@ -163,10 +158,7 @@ class Tuning:
 
 
 def tune(tuning: Tuning, score: Callable[[dict[str, Any]], float]) -> Tuning:
-    """Try options until there are enough, in this process; higher scores are better.
-
-    The defaults have to work. Other options may raise errors.
-    """
+    """Try options until there are enough, in this process; the defaults must not raise errors."""
     while (options := tuning.ask()) is not None:
         started = clock.perf_counter()
         found, error = None, ""

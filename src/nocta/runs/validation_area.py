@@ -1,14 +1,9 @@
 """One number for a whole trade-off on validation, on the same scale for every method.
 
-The score is the mean quality over all costs from 0 to 90 % of the cost of acquiring everything:
-the area under the quality-cost curve through the method's operating points, divided by that
-range. Validation subjects and prices fix the range, so a method cannot gain by covering fewer
-costs. Three rules make scores comparable:
-
-- Every curve starts at the same point: cost 0, and the quality of predicting the training
-  frequency of each class at each slot. No curve is extrapolated to the left.
-- The curve is linear between points and flat after the most expensive point.
-- Every point counts, without an envelope, as in the tables of the report.
+The score is the mean quality over all costs from 0 to 90 % of the cost of acquiring everything: the
+area under the curve through all operating points, divided by that range. Every curve starts at cost
+0 with the quality of predicting the training frequency of each class at each slot. It is linear
+between points and flat after the most expensive one, so covering fewer costs gains nothing.
 """
 
 from __future__ import annotations
@@ -31,19 +26,7 @@ from nocta.evaluation.frontier import Frontier
 class ValidationArea:
     """The scale on which the trials of all methods of a seed are scored.
 
-    Args:
-        metric: The quality metric.
-        high: Upper end of the range of costs, which starts at 0.
-        start: Quality at no cost.
-
-    Example:
-        >>> from nocta.core.rollout import rollout
-        >>> from nocta.methods.fixed import FixedPlanPolicy
-        >>> from nocta.testing import RunningMeanPredictor, tiny_cohort
-        >>> train, val = tiny_cohort(40).split((0.5, 0.5))
-        >>> everything = FixedPlanPolicy(train.catalog.open_slots, RunningMeanPredictor(2))
-        >>> 0 < ValidationArea.of(train, val, "ap").score([rollout(everything, val)]) < 1
-        True
+    Costs go from 0, with the quality `start`, to `high`.
     """
 
     metric: str

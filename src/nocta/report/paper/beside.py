@@ -45,10 +45,7 @@ def sheets(recipe: Recipe, evidence: Evidence) -> list[Sheet]:
 
 
 def printed_rows(recipe: Recipe, evidence: Evidence) -> tuple[list[PaperRow], str]:
-    """The paper's rows on these data, and their place if it is not the recipe's own table.
-
-    A comparison of methods on another data set of the paper uses that data set's table.
-    """
+    """The paper's rows on these data, and their place if it is not the recipe's own table."""
     rows, table = evidence.printed(recipe), published_for(evidence.setup.source)
     if rows or recipe.knobs or table is None:
         return rows, ""

@@ -144,12 +144,7 @@ def _draw(size: Size) -> pd.DataFrame:
 
 
 def exponent(sizes: Sequence[float], seconds: Sequence[float]) -> float:
-    """The slope of log time over log size.
-
-    Example:
-        >>> round(exponent([10, 20, 40], [1.0, 4.0, 16.0]), 6)
-        2.0
-    """
+    """The slope of log time over log size."""
     if len(sizes) < 2:
         return float("nan")
     return float(np.polyfit(np.log(sizes), np.log(seconds), 1)[0])

@@ -43,12 +43,8 @@ class Request:
         sources: Data to use instead of the recipe's own.
         folders: Folders of finished comparisons to read instead of running anything.
         preset: Preset to use instead of the recipe's own.
-        n_seeds: Number of seeds; five by default, as in the paper.
-        quick: Quick run.
+        n_seeds: Five by default, as in the paper.
         rules: `availability`, `results` and other fields of `Setup`.
-        n_jobs: Number of processes; one per core by default.
-        dask: Address of a Dask scheduler.
-        progress: Show progress bars.
     """
 
     out: Path
@@ -106,15 +102,7 @@ class Request:
 
 @dataclass(frozen=True)
 class Evidence:
-    """Results of a recipe on one data set.
-
-    Args:
-        setup: What they share.
-        arms: The requested methods.
-        results: Rows of results.csv of these methods.
-        comparison: Their finished jobs, if available.
-        failures: The jobs that did not finish.
-    """
+    """Results of a recipe on one data set: rows of results.csv, and finished jobs if available."""
 
     setup: Setup
     arms: tuple[Arm, ...]
@@ -151,12 +139,7 @@ class Evidence:
 
 
 def gather(recipe: Recipe, request: Request) -> list[Evidence]:
-    """Results of a recipe, one entry per data set.
-
-    Raises:
-        DataFileMissing: None of the data sets is on this machine.
-        ConfigError: A folder has no results of the recipe, or two folders cannot be combined.
-    """
+    """Results of a recipe, one entry per data set that is on this machine."""
     if request.folders:
         return _together([_read(folder, recipe) for folder in request.folders])
     sources = request.sources or tuple(DataSource(name) for name in recipe.data)
@@ -292,12 +275,7 @@ def _tupled(value: Any) -> Any:
 
 
 def folder_name(setup: Setup) -> str:
-    """Name of the folder of a setup; recipes with the same setup share its jobs.
-
-    Example:
-        >>> folder_name(Setup(DataSource("synthetic"), preset="paper", cost_weights=(0.5, 0.25)))
-        'synthetic-paper-0.5-0.25'
-    """
+    """Name of the folder of a setup, such as `synthetic-paper-0.5-0.25`."""
     weights = "-".join(f"{w:g}" for w in setup.cost_weights)
     stem = re.sub(r"[^\w-]+", "_", Path(setup.source.data).name.split(".")[0])
     parts = [stem, setup.preset, weights or f"{setup.n_points}-points"]

@@ -41,11 +41,8 @@ _TWO_DIGITS = ("cost", "cost_low", "cost_high", "growth", "measured")
 class Sheet:
     """A table of numbers with a title above and a note below.
 
-    Args:
-        name: Suffix of its file, after the name of the recipe; empty for the first table.
-        title: Title.
-        frame: Column `x_error` or `x_spread` is shown after the ± of column `x`.
-        note: Note.
+    Column `x_error` or `x_spread` is shown after the ± of column `x`. The name is the suffix of its
+    file, after the name of the recipe; empty for the first table.
     """
 
     name: str
@@ -107,16 +104,8 @@ def _text(row: dict[str, Any], column: str) -> str:
 class Page:
     """Everything a recipe produced.
 
-    Args:
-        name: Name of the recipe.
-        paper: What the paper says, and its place.
-        title: What it shows.
-        command: The command that repeats it.
-        sheets: Tables by data set (an empty name if there is only one).
-        figures: Figures by the suffix of their file name.
-        comparisons: Comparisons to write an HTML report of, by the suffix of the file name.
-        notes: How it was made.
-        failures: Jobs that did not finish.
+    Sheets are by data set (an empty name if there is only one), figures and comparisons by the
+    suffix of their file name. Each comparison gets an HTML report.
     """
 
     name: str

@@ -58,11 +58,7 @@ def theory_sheets(*, quick: bool = False, progress: bool = False) -> list[Sheet]
 
 
 def noct_sheet(task: FiniteTask | None = None) -> Sheet:
-    """The policy that plans by exact NOCT and replans, beside the optimum.
-
-    Args:
-        task: The synthetic task by default; the optimum of another task is computed.
-    """
+    """The policy that plans by exact NOCT and replans, beside the optimum."""
     import pandas as pd
 
     graph = build_graph(task or synthetic_task())
