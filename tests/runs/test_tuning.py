@@ -21,9 +21,9 @@ from nocta.methods.fixed import FixedPlanPolicy
 from nocta.methods.registry import METHODS
 from nocta.report.build import render
 from nocta.runs.compare import compare, make_jobs
-from nocta.runs.job import Job, run_job
+from nocta.runs.job import run_job
 from nocta.runs.method_options import make_method, option_defaults
-from nocta.runs.record import TuningRecord
+from nocta.runs.record import Job, TuningRecord
 from nocta.runs.setup import DataSource, Setup
 from nocta.runs.store import JobStore
 from nocta.runs.sweep import _Sweep

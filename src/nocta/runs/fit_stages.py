@@ -85,52 +85,41 @@ def _predictor_runs(fitted: CrossFittedPredictor) -> tuple[str, list[dict[str, A
     linear = [m for m in fitted.members if isinstance(m, SummaryPredictor)]
     if linear:
         text = "1 linear model" if len(linear) == 1 else f"{len(linear)} linear models"
-        return text, [_choice_of_penalty(m) for m in linear]
+        return text, [
+            {
+                "inverse_penalties": m.inverse_penalties,
+                "best_inverse_penalty": m.inverse_penalties[m.log_.best_epoch - 1],
+                "validation_losses": m.log_.validation_losses,
+            }
+            for m in linear
+        ]
     runs = [(m.training, m.log_) for m in fitted.members if isinstance(m, NeuralPredictor)]
     if not runs:
         return f"{len(fitted.members)} x {type(fitted.members[0]).__name__}", []
-    return _in_words(runs, isinstance(fitted.members[0], MixedPredictor)), _for_log(runs)
+    return _describe(runs, isinstance(fitted.members[0], MixedPredictor))
 
 
 def _estimator_runs(model: NOCTA) -> tuple[str, list[dict[str, Any]]]:
     """How its networks were trained, if it has any, in words and for the log."""
     planner: Any = model.planner_
     retrieval = getattr(planner, "contrastive", None)
-    networks: list[Any] = [
-        getattr(planner, "amortized", None),
-        getattr(getattr(retrieval, "bank", None), "embedding", None),
-    ]
+    embedding = getattr(getattr(retrieval, "bank", None), "embedding", None)
+    networks: list[Any] = [getattr(planner, "amortized", None), embedding]
     runs = [(network.training, network.log_) for network in networks if hasattr(network, "log_")]
-    return _in_words(runs), _for_log(runs)
+    return _describe(runs)
 
 
-def _for_log(runs: list[Run]) -> list[dict[str, Any]]:
-    return [
-        {
-            "max_epochs": config.epochs,
-            "best_epoch": log.best_epoch,
-            "epochs": log.epochs,
-            "validation_losses": log.validation_losses,
-        }
-        for config, log in runs
-    ]
-
-
-def _choice_of_penalty(model: SummaryPredictor) -> dict[str, Any]:
-    return {
-        "inverse_penalties": model.inverse_penalties,
-        "best_inverse_penalty": model.inverse_penalties[model.log_.best_epoch - 1],
-        "validation_losses": model.log_.validation_losses,
-    }
-
-
-def _in_words(runs: list[Run], mixed: bool = False) -> str:
+def _describe(runs: list[Run], mixed: bool = False) -> tuple[str, list[dict[str, Any]]]:
     if not runs:
-        return "fitted"
+        return "fitted", []
     early = [log for config, log in runs if log.epochs and log.epochs[-1] < config.epochs]
     best = ", ".join(str(log.best_epoch) for _, log in runs)
     networks = "1 network" if len(runs) == 1 else f"{len(runs)} networks"
     if mixed:
         networks += " and a linear model" if len(runs) == 1 else " and as many linear models"
     stopped = f"; {len(early)} stopped early" if early else ""
-    return f"{networks}, best at epoch {best}{stopped},"
+    kept = ("best_epoch", "epochs", "validation_losses")
+    return f"{networks}, best at epoch {best}{stopped},", [
+        {"max_epochs": config.epochs, **{name: getattr(log, name) for name in kept}}
+        for config, log in runs
+    ]

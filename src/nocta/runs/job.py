@@ -15,12 +15,10 @@ from nocta.core.cohort import Cohort
 from nocta.core.operating_points import cost_of_everything
 from nocta.core.predictor import Predictor
 from nocta.methods.contract import Method
-from nocta.runs.audits import audit_points
 from nocta.runs.details import describe_rollout
 from nocta.runs.method_options import given_options, make_method, option_defaults
-from nocta.runs.operating_points import operating_points, roll_out
-from nocta.runs.record import CohortDescription, JobRecord, TuningRecord
-from nocta.runs.record import Job as Job
+from nocta.runs.operating_points import audit_points, operating_points, roll_out
+from nocta.runs.record import CohortDescription, Job, JobRecord, TuningRecord
 from nocta.runs.results import MEASURES, TIMES, make_row
 from nocta.runs.setup import Setup
 from nocta.runs.tuning import Tuning, tune
@@ -118,7 +116,7 @@ class _Learning:
         return self._area.score([roll_out(method, s, self.val, setup, seed) for s in settings])
 
     def tune(self, found: Mapping[str, Any] | None) -> TuningRecord:
-        """Try options on validation, if that was not done before, and choose."""
+        """Try options on validation, if that was not done before."""
         if found is None:
             tuning = make_tuning(self.setup, self.job)
             tuning.open()

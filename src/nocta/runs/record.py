@@ -16,6 +16,7 @@ from pydantic import PlainValidator, TypeAdapter, ValidationError
 
 from nocta.core.catalog import Catalog
 from nocta.core.errors import ConfigError
+from nocta.evaluation.audit import AuditReport
 from nocta.methods.registry import method_class
 from nocta.runs.results import Number, Row, plain
 
@@ -109,18 +110,9 @@ class PointDetails:
 
 
 @dataclass(frozen=True)
-class AuditPoint:
-    """What the audit verified at one operating point; see `nocta.evaluation.audit`."""
+class AuditPoint(AuditReport):
+    """What the audit verified at one operating point."""
 
-    policy: str
-    availability: str
-    results: str
-    n_subjects: int
-    n_decisions: int
-    n_predictions: int
-    kinds: tuple[str, ...]
-    cuts: tuple[int, ...]
-    seconds: float
     setting: dict[str, Any]
     finding: str
 

@@ -13,7 +13,7 @@ from nocta.core.errors import ConfigError, DataError
 from nocta.evaluation.audit import AuditReport, audit
 from nocta.methods.saving import SavedMethod, as_saved
 from nocta.model.nocta import NOCTA
-from nocta.runs.audits import MAX_CUTS
+from nocta.runs.operating_points import MAX_CUTS
 from nocta.runs.setup import DataSource, hash_data
 from nocta.tables.table import read_table
 from nocta.tables.validate import DIVIDING

@@ -136,7 +136,8 @@ class ScorePart:
     def made_from(self) -> dict[str, Any]:
         """What its result is made from; the input is read for its hash, once."""
         rows = None if self.part.rows is None else list(self.part.rows)
-        return {**self.request.to_dict(), "input_hash": _hash(self.part.path), "rows": rows}
+        hashed = _hash_of(str(self.part.path), file_state(self.part.path))
+        return {**self.request.to_dict(), "input_hash": hashed, "rows": rows}
 
     def is_finished(self, finished: Checkpoint) -> bool:
         """Whether its result is there and was made from the same input."""
@@ -301,10 +302,6 @@ def _with_subjects_as_in(part: Part, column: str, scored: Any) -> Any:
     kind = parquet.read_schema(part.path).field(column).type
     wanted = pa.int64() if pa.types.is_integer(kind) else pa.string()
     return scored.set_column(0, "subject", scored["subject"].cast(wanted))
-
-
-def _hash(path: Path) -> str:
-    return _hash_of(str(path), file_state(path))
 
 
 @lru_cache(maxsize=1 << 16)

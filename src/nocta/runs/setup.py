@@ -34,11 +34,7 @@ MOST_VALIDATION = 10_000
 QUICK_SUBJECTS = 800
 QUICK_POINTS = 4
 QUICK_TRIALS = 3
-_PART_NAMES = (
-    {"train", "training"},
-    {"val", "valid", "validation", "dev"},
-    {"test", "testing"},
-)
+_PART_NAMES = ({"train", "training"}, {"val", "valid", "validation", "dev"}, {"test", "testing"})
 
 
 @dataclass(frozen=True)

@@ -82,18 +82,14 @@ class JobStore:
 
     def is_finished(self, job: Job) -> bool:
         """Whether the job need not be run again; a damaged file counts as missing."""
-        record = self._pieces.get(_piece(job))
-        if record is None:
-            return False
-        found = record["job"]
-        path = self._pieces.path(_piece(job))
-        if found != job.to_dict():
+        record = self.read(job)
+        if record is not None and record.job.to_dict() != job.to_dict():
             raise ConfigError(
-                f"'{path}' was made with method '{found['method']}' and options "
-                f"{found['options']}; now it is method '{job.method}' and options "
+                f"'{self._pieces.path(_piece(job))}' was made with method '{record.job.method}' "
+                f"and options {record.job.options}; now it is method '{job.method}' and options "
                 f"{job.to_dict()['options']}. Give the job another label, or choose another --out."
             )
-        return True
+        return record is not None
 
     def read(self, job: Job) -> JobRecord | None:
         """A finished job; `None` if it is not finished or its file is damaged."""

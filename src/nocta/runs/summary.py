@@ -7,6 +7,7 @@ the split. Differences are paired: both methods saw the same split.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import permutations
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -100,31 +101,20 @@ def summarize_results(results: pd.DataFrame, methods: Sequence[str]) -> pd.DataF
             for method in wide:
                 found = quality_per_seed(results, method, quality, shared)
                 rows.append(_summary_row(quality, method, "", list(found.values()), shared))
-        for method in methods:
-            for other in methods:
-                if other != method:
-                    rows += _difference(results, quality, method, other)
+        for method, other in permutations(methods, 2):
+            costs = cost_range(results, [method, other])
+            if costs is not None:
+                ours = quality_per_seed(results, method, quality, costs)
+                theirs = quality_per_seed(results, other, quality, costs)
+                paired = [ours[seed] - theirs[seed] for seed in sorted(ours.keys() & theirs.keys())]
+                rows.append(_summary_row(quality, method, other, paired, costs))
     return pd.DataFrame(rows, columns=list(SUMMARY_COLUMNS))
-
-
-def _difference(
-    results: pd.DataFrame, quality: str, method: str, other: str
-) -> list[dict[str, object]]:
-    costs = cost_range(results, [method, other])
-    if costs is None:
-        return []
-    ours = quality_per_seed(results, method, quality, costs)
-    theirs = quality_per_seed(results, other, quality, costs)
-    paired = [ours[seed] - theirs[seed] for seed in sorted(ours.keys() & theirs.keys())]
-    return [_summary_row(quality, method, other, paired, costs)]
 
 
 def _summary_row(
     quality: str, method: str, versus: str, values: list[float], costs: tuple[float, float]
-) -> dict[str, object]:
-    mean, error = mean_and_error(values)
-    found = (quality, method, versus, mean, error, len(values), *costs)
-    return dict(zip(SUMMARY_COLUMNS, found, strict=True))
+) -> tuple[object, ...]:
+    return (quality, method, versus, *mean_and_error(values), len(values), *costs)
 
 
 class MeanPoint(NamedTuple):
@@ -171,6 +161,8 @@ def share_of_optimum(results: pd.DataFrame, optimum: OptimalFrontier) -> pd.Data
     tables = []
     for method, points in table.groupby("method", sort=False):
         mean = points[["cost", "accuracy", "optimum", "ratio"]].mean().to_dict()
-        last = pd.DataFrame([{"method": method, "seed": "all", "point": "mean", **mean}])
-        tables += [points, last]
+        tables += [
+            points,
+            pd.DataFrame([{"method": method, "seed": "all", "point": "mean", **mean}]),
+        ]
     return pd.concat(tables, ignore_index=True)[list(OPTIMUM_COLUMNS)]

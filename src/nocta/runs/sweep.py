@@ -78,9 +78,9 @@ def _plan(setup: Setup, left: Sequence[Job], store: JobStore) -> list[Task]:
     tasks: list[Task] = []
     for seed in sorted({job.seed for job in left}):
         jobs = [job for job in left if job.seed == seed]
-        if is_kept(setup) and any(job.shares_predictor for job in jobs):
-            if store.predictor(seed) is None:
-                tasks.append(Task(seed))
+        shared = is_kept(setup) and any(job.shares_predictor for job in jobs)
+        if shared and store.predictor(seed) is None:
+            tasks.append(Task(seed))
         tasks += [Task(seed, job) for job in jobs]
     return tasks
 
@@ -88,10 +88,8 @@ def _plan(setup: Setup, left: Sequence[Job], store: JobStore) -> list[Task]:
 def _known_times(jobs: Sequence[Job], store: JobStore) -> dict[str, list[float]]:
     """By method, how long the jobs took that were finished before."""
     found: dict[str, list[float]] = {}
-    for job in jobs:
-        record = store.read(job)
-        if record is not None:
-            found.setdefault(job.label, []).append(record.seconds)
+    for record in filter(None, map(store.read, jobs)):
+        found.setdefault(record.job.label, []).append(record.seconds)
     return found
 
 

@@ -82,22 +82,14 @@ def run_task(
     value: Any = None
     reason = details = ""
     try:
-        value = _do(setup, task, shared, tuning)
+        if shared is None and (task.job is None or task.job.shares_predictor):
+            shared = shared_predictor(setup, task.seed)
+        if task.job is None:
+            value = shared
+        elif task.options is not None:
+            value = score_options(setup, task.job, shared, task.options)
+        else:
+            value = run_job(setup, task.job, shared, tuning=tuning)
     except Exception as error:
         reason, details = one_line(error), traceback.format_exc()
     return Outcome(value, clock.perf_counter() - started, reason, details)
-
-
-def _do(
-    setup: Setup,
-    task: Task,
-    shared: FittedPredictor | None,
-    tuning: Mapping[str, Any] | None,
-) -> Any:
-    if task.job is None:
-        return shared_predictor(setup, task.seed)
-    if shared is None and task.job.shares_predictor:
-        shared = shared_predictor(setup, task.seed)
-    if task.options is not None:
-        return score_options(setup, task.job, shared, task.options)
-    return run_job(setup, task.job, shared, tuning=tuning)

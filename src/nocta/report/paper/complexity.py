@@ -36,7 +36,7 @@ N_VAL, N_TEST = 60, 120
 SEED = 0
 #: Short training changes the decisions, not the time they take.
 SHORT: dict[str, dict[str, Any]] = {
-    "nocta-contrastive": {"embedding_weights": [1.0], "embedding_epochs": 1},
+    "nocta-contrastive": {"embedding_weights": [1.0], "embedding_epochs": 1}
 }
 
 

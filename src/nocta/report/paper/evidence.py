@@ -176,21 +176,12 @@ def _run(source: DataSource, recipe: Recipe, request: Request) -> Evidence:
 
 
 def run_arms(
-    setup: Setup,
-    arms: Sequence[Arm],
-    directory: Path,
-    recipe: Recipe,
-    request: Request,
+    setup: Setup, arms: Sequence[Arm], directory: Path, recipe: Recipe, request: Request
 ) -> Comparison:
     """Run or continue a comparison of these methods; other jobs in the folder are left out."""
     jobs = [Job(arm.method, seed, arm.options, arm.label) for arm in arms for seed in request.seeds]
     found = compare(
-        setup,
-        jobs,
-        directory,
-        n_jobs=request.n_jobs,
-        progress=request.progress,
-        dask=request.dask,
+        setup, jobs, directory, n_jobs=request.n_jobs, progress=request.progress, dask=request.dask
     )
     names = {job.name for job in jobs}
     records = [record for record in found.records if record.job.name in names]
