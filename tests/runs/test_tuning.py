@@ -28,9 +28,8 @@ from nocta.runs.setup import DataSource, Setup
 from nocta.runs.store import JobStore
 from nocta.runs.sweep import _Sweep
 from nocta.runs.tasks import Task
-from nocta.runs.tuning import Tuning
+from nocta.runs.tuning import Tuning, ValidationArea, class_frequencies
 from nocta.runs.tuning import tune as run_trials
-from nocta.runs.validation_area import ValidationArea, class_frequencies
 from nocta.testing import RunningMeanPredictor, tiny_cohort
 
 

@@ -33,7 +33,6 @@ def write_report(comparison: Comparison, path: Path) -> None:
 
 
 def render(comparison: Comparison) -> str:
-    """The report as text."""
     import jinja2
 
     environment = jinja2.Environment(
@@ -51,19 +50,15 @@ def _content(comparison: Comparison) -> dict[str, Any]:
     style = resources.files("nocta.report").joinpath("templates/report.css").read_text("utf-8")
     return {
         "style": style,
-        "dataset": comparison.dataset,
-        "quick": comparison.setup.quick,
+        "comparison": comparison,
+        "setup": comparison.setup,
+        "view": view,
         "quality": METRIC_LABELS[comparison.quality],
-        "n_seeds": len(comparison.seeds),
-        "reference_cost": view.price(view.reference_cost),
         "far": [
             f"{tables.label(method)} ({view.price(cost)})"
             for method, cost in view.far_from_reference().items()
         ],
-        "currency": view.currency,
         "few_bands": with_bands(view.methods) != view.methods,
-        "paper": view.paper,
-        "has_optimum": comparison.optimum is not None,
         "headline": headline(view),
         "figures": report_figures(view),
         "label": tables.label,
@@ -77,8 +72,6 @@ def _content(comparison: Comparison) -> dict[str, Any]:
         "tuning": tables.tuning_table(view),
         "times": tables.times_table(view),
         "versions": tables.versions_table(view),
-        "failures": [str(failure) for failure in comparison.failures],
-        "availability": comparison.setup.availability,
         "impatient": impatient_methods(view),
     }
 
@@ -96,18 +89,16 @@ def headline(view: ReportView) -> str:
     """The comparison in one or two sentences."""
     found = tables.quality_table(view)
     quality = METRIC_LABELS[view.comparison.quality]
-    if found is None or not found["rows"]:
+    if found is None or not found.rows:
         return f"{len(view.methods)} method(s) without a common range of costs."
-    best = found["rows"][0]
-    column = found["head"].index(quality)
-    text = (
-        f"Over costs from {found['low']} to {found['high']}, {best[0]} has the best mean "
-        f"{quality}: {best[column]}."
-    )
-    if len(found["rows"]) > 1:
-        second = found["rows"][1]
+    best = found.rows[0]
+    column = found.head.index(quality)
+    costs = f"{found.notes['low']} to {found.notes['high']}"
+    text = f"Over costs from {costs}, {best[0]} has the best mean {quality}: {best[column]}."
+    if len(found.rows) > 1:
+        second = found.rows[1]
         text += f" Second is {second[0]} with {second[column]}."
-    absent = _absent(view, {row[0] for row in found["rows"]})
+    absent = _absent(view, {row[0] for row in found.rows})
     if absent:
         text += (
             f" Not ranked because of a narrow range of costs: {absent}; see the paired differences."

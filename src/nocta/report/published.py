@@ -74,7 +74,6 @@ def _row(row: dict[str, Any]) -> PaperRow:
 
 
 def paper_table(name: str) -> PaperTable:
-    """A table by its name."""
     if name not in _tables():
         raise ConfigError(
             f"The paper has no table '{name}'.{did_you_mean(name, _tables())} "

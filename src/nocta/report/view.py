@@ -49,16 +49,13 @@ class ReportView:
 
     @property
     def axis(self) -> TimeAxis:
-        """Labels of slots and costs."""
         return TimeAxis(tuple(self.cohort.slot_times), self.cohort.time_unit, self.currency)
 
     @property
     def currency(self) -> str:
-        """Unit of costs."""
         return self.cohort.catalog.currency
 
     def price(self, cost: float) -> str:
-        """A cost with its unit."""
         return money(cost, self.currency)
 
     @property
@@ -68,7 +65,6 @@ class ReportView:
 
     @cached_property
     def reference_cost(self) -> float:
-        """The cost at which methods are compared."""
         if self._reference_cost is not None:
             return self._reference_cost
         results = self.comparison.results

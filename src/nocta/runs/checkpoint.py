@@ -86,7 +86,6 @@ class Checkpoint:
         return read_json(self.path(name))
 
     def put(self, name: str, data: Any) -> None:
-        """Keep a JSON piece."""
         self.begin()
         write_atomically(self.path(name), json.dumps(plain(data), allow_nan=False))
 
@@ -118,7 +117,6 @@ class Checkpoint:
         return sorted(path.relative_to(self.folder).as_posix() for path in found)
 
     def drop(self, names: Iterable[str]) -> None:
-        """Remove pieces."""
         for name in names:
             remove(self.path(name))
 

@@ -43,7 +43,6 @@ class Comparison:
 
     @property
     def dataset(self) -> str:
-        """Name of the data set."""
         return self.records[0].cohort.name
 
     @property
@@ -58,7 +57,6 @@ class Comparison:
 
     @property
     def seeds(self) -> list[int]:
-        """Every seed of any finished job."""
         return sorted({record.job.seed for record in self.records})
 
     @cached_property

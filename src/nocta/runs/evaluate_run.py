@@ -48,20 +48,17 @@ class Outcome:
 
     @classmethod
     def of(cls, rollout: Rollout) -> Self:
-        """The part of a roll-out that is needed."""
         labelled = rollout.labels >= 0
         probabilities = rollout.probabilities[labelled]
         return cls(rollout.labels[labelled], probabilities, rollout.costs, rollout.seconds)
 
     @classmethod
     def load(cls, path: Path) -> Self:
-        """Read what `save` wrote."""
         with np.load(BytesIO(path.read_bytes())) as found:  # no open file if it is damaged
             arrays = {name: found[name] for name in found.files}
         return cls(**{**arrays, "seconds": float(arrays["seconds"])})
 
     def save(self, path: Path) -> None:
-        """Write the arrays to a file."""
         with path.open("wb") as file:
             np.savez(file, **asdict(self))
 
@@ -76,7 +73,6 @@ class Outcome:
         )
 
     def measures(self) -> dict[str, Any]:
-        """Columns of results.csv."""
         return {
             "cost": float(self.costs.mean()),
             **{n: METRICS[n](self.labels, self.probabilities) for n in METRICS if n in MEASURES},

@@ -30,7 +30,6 @@ class Stages:
 
     @property
     def seconds(self) -> dict[str, float]:
-        """Wall time by stage."""
         return {stage["stage"]: stage["seconds"] for stage in self.log}
 
     def predictor(self, fit: Callable[[], CrossFittedPredictor]) -> CrossFittedPredictor:

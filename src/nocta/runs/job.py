@@ -21,8 +21,7 @@ from nocta.runs.operating_points import audit_points, operating_points, roll_out
 from nocta.runs.record import CohortDescription, Job, JobRecord, TuningRecord
 from nocta.runs.results import MEASURES, TIMES, make_row
 from nocta.runs.setup import Setup
-from nocta.runs.tuning import Tuning, tune
-from nocta.runs.validation_area import ValidationArea
+from nocta.runs.tuning import Tuning, ValidationArea, tune
 from nocta.runs.versions import versions
 
 
@@ -137,7 +136,6 @@ def score_options(
 
 
 def make_tuning(setup: Setup, job: Job) -> Tuning:
-    """The search for the options of a job."""
     method = build_method(setup, job)
     defaults = option_defaults(job.method, getattr(method, "preset", setup.preset))
     return Tuning(method, job.seed, setup.n_trials, given_options(job.options), defaults)

@@ -55,7 +55,6 @@ class Job:
         return re.sub(r"[^\w.=-]+", "_", f"{self.label}-seed{self.seed}")
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data, as written beside the results."""
         return _plain_fields(self)
 
     @property
@@ -174,7 +173,6 @@ class TuningRecord:
 
     @classmethod
     def read(cls, data: Mapping[str, Any]) -> TuningRecord:
-        """From plain data."""
         found: TuningRecord = _reader(TuningRecord).validate_python(data)
         return found
 
@@ -211,7 +209,6 @@ class JobRecord:
             ) from None
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data, as written to the job file."""
         return _plain_fields(self)
 
 

@@ -35,9 +35,7 @@ class Workers(Protocol):
         """How many workers there are now."""
         ...
 
-    def submit(self, function: Callable[..., R], *args: Any) -> Future[R]:
-        """Start a task."""
-        ...
+    def submit(self, function: Callable[..., R], *args: Any) -> Future[R]: ...
 
 
 class ThisProcess:
@@ -66,7 +64,6 @@ class Processes:
         self.executor: Any = None
 
     def submit(self, function: Callable[..., R], *args: Any) -> Future[R]:
-        """Start a task in a process that is free."""
         from joblib.externals.loky import get_reusable_executor
 
         self.executor = get_reusable_executor(

@@ -130,7 +130,6 @@ class ScorePart:
 
     @property
     def file(self) -> str:
-        """Name of its result."""
         return f"{self.part.name}.parquet"
 
     def made_from(self) -> dict[str, Any]:
@@ -257,7 +256,6 @@ def _keep(finished: Checkpoint, job: ScorePart, data: bytes) -> None:
 def _whole(
     request: ScoreRequest, parts: Sequence[tuple[str, dict[str, Any] | None]]
 ) -> dict[str, Any]:
-    """What one file of all parts is made from."""
     text = json.dumps([[name, made] for name, made in parts])
     inputs = hashlib.sha256(text.encode()).hexdigest()
     return {**request.to_dict(), "input_hash": inputs, "rows": None}

@@ -290,12 +290,10 @@ class Setup:
         )
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data, as it is written beside the results."""
         found: dict[str, Any] = plain(asdict(self))
         return found
 
     def differences(self, other: Mapping[str, Any]) -> list[str]:
-        """How another setup (as plain data) differs, in words."""
         return differences(other, self.to_dict(), request_defaults(type(self)))
 
 

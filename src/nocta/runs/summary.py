@@ -43,7 +43,6 @@ def mean_and_error(values: Sequence[float] | NDArray[np.float64]) -> tuple[float
 
 
 def frontiers_by_seed(results: pd.DataFrame, method: str, quality: str) -> dict[int, Frontier]:
-    """The operating points of a method at every seed."""
     rows = results[results["method"] == method]
     return {
         int(seed): Frontier(group["cost"].to_numpy(), group[quality].to_numpy(), quality, method)

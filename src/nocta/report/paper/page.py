@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -47,11 +47,17 @@ class Sheet:
 
     name: str
     title: str
-    frame: pd.DataFrame
+    lines: Any
     note: str = ""
 
+    @cached_property
+    def frame(self) -> pd.DataFrame:
+        """The lines, dictionaries by column, as a table."""
+        import pandas as pd
+
+        return pd.DataFrame(self.lines)
+
     def readable(self) -> tuple[list[str], list[list[str]]]:
-        """Column names and rows of text."""
         shown = [c for c in self.frame if not c.endswith(_SPREADS)]
         rows = [
             [_text(row, column) for column in shown]
@@ -60,14 +66,10 @@ class Sheet:
         return [_name(column) for column in shown], rows
 
     def markdown(self) -> str:
-        """The table in Markdown."""
         head, rows = self.readable()
-        body = [head, ["---"] * len(head), *rows]
-        return "\n".join("| " + " | ".join(_escaped(row)) + " |" for row in body)
-
-
-def _escaped(row: Iterable[str]) -> list[str]:
-    return [cell.replace("|", "\\|") for cell in row]
+        body = [[cell.replace("|", "\\|") for cell in row] for row in (head, *rows)]
+        body.insert(1, ["---"] * len(head))
+        return "\n".join(f"| {' | '.join(row)} |" for row in body)
 
 
 def _name(column: str) -> str:
@@ -138,7 +140,6 @@ class Page:
         return files
 
     def markdown(self) -> str:
-        """The page."""
         lines = [f"# {self.title[:1].upper()}{self.title[1:]}", ""]
         lines += [f"{self.paper.place} of the paper: {self.paper.caption}", ""]
         lines += [f"    {self.command}", ""]

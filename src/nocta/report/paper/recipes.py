@@ -80,7 +80,6 @@ class Recipe:
 
     @property
     def knobs(self) -> list[str]:
-        """Names of the options that are varied."""
         return list(dict.fromkeys(name for arm in self.arms(self.preset) for name in arm.knob))
 
     def arms(self, preset: str) -> list[Arm]:
@@ -174,7 +173,6 @@ RECIPES: tuple[Recipe, ...] = (
 
 
 def find_recipe(name: str) -> Recipe:
-    """A recipe by its name."""
     known = {recipe.name: recipe for recipe in RECIPES}
     if name not in known:
         places = {recipe.entry.place.partition(",")[0]: recipe.name for recipe in RECIPES}

@@ -57,7 +57,6 @@ class Dynamics:
 
     @property
     def cost(self) -> float:
-        """Mean charge per subject over all slots."""
         return float(self.cost_per_time.sum())
 
 
@@ -70,13 +69,11 @@ class TimeAxis:
     currency: str = ""
 
     def price(self, cost: float) -> str:
-        """A cost with its currency."""
         amount = f"{cost:,.0f}" if cost >= 100 else f"{cost:.3g}"
         return with_currency(amount, self.currency)
 
     @property
     def labels(self) -> list[str]:
-        """One text per slot."""
         return [f"{t:g}" for t in self.times]
 
 

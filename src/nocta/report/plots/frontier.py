@@ -63,7 +63,6 @@ class Panel:
 
     @property
     def methods(self) -> list[str]:
-        """The methods with results."""
         return [] if self.results is None else list(dict.fromkeys(self.results["method"]))
 
     def check(self) -> None:
