@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from nocta.report.figures import save_figures
+from nocta.report.build import save_figures
 from nocta.report.tables import points_table
 from nocta.report.text import failure_lines, summary_table
 from nocta.report.view import ReportView, _merge_bins

@@ -19,7 +19,7 @@ from nocta.core.currency import money
 from nocta.core.metrics import N_CALIBRATION_BINS
 from nocta.report.plots.dynamics import Dynamics, TimeAxis
 from nocta.report.plots.style import legend_order
-from nocta.report.published import PaperTable, published_for, published_points
+from nocta.report.published import PaperTable, published_for
 from nocta.runs.compare import Comparison
 from nocta.runs.record import CalibrationCurve, PointDetails, Together
 from nocta.runs.summary import cost_range, mean_and_error, wide_methods
@@ -57,11 +57,6 @@ class ReportView:
 
     def price(self, cost: float) -> str:
         return money(cost, self.currency)
-
-    @property
-    def is_binary(self) -> bool:
-        """Whether calibration concerns the positive class."""
-        return len(self.cohort.classes) == 2
 
     @cached_property
     def reference_cost(self) -> float:
@@ -153,18 +148,6 @@ class ReportView:
     def paper(self) -> PaperTable | None:
         """The paper's own results on these data."""
         return published_for(self.comparison.setup.source)
-
-    def paper_rows(self, metric: str) -> pd.DataFrame | None:
-        """The paper's rows of the methods compared here, and of NOCTA in any case."""
-        wanted = {*self.methods, "nocta-contrastive", "nocta-amortized"}
-        return published_points(self.paper, metric, wanted)
-
-    def optimum_points(self, metric: str) -> NDArray[np.float64] | None:
-        """`(k, 2)` cost and accuracy of the exact optimum."""
-        optimum = self.comparison.optimum
-        if optimum is None or metric != "accuracy":
-            return None
-        return optimum.points
 
 
 def _over_seeds(rows: Iterable[list[float]]) -> Pair:

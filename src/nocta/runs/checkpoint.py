@@ -7,8 +7,6 @@ piece that is there is finished. A piece that cannot be read counts as missing a
 from __future__ import annotations
 
 import json
-import os
-import shutil
 import zipfile
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
@@ -16,7 +14,7 @@ from typing import Any, TypeVar
 
 from nocta.core.errors import ConfigError
 from nocta.model.folders import CHECKPOINT
-from nocta.runs.files import write_atomically
+from nocta.runs.files import remove, save_atomically, write_atomically
 from nocta.runs.results import plain
 
 T = TypeVar("T")
@@ -99,17 +97,7 @@ class Checkpoint:
     def write(self, name: str, save: Callable[[Path], object]) -> None:
         """Keep the file or folder that `save` writes."""
         self.begin()
-        path = self.path(name)
-        path.parent.mkdir(parents=True, exist_ok=True)
-        beside = path.with_name(f".{path.name}.{os.getpid()}.part")
-        remove(beside)
-        try:
-            save(beside)
-            if path.is_dir():
-                shutil.rmtree(path)  # a folder cannot be replaced in one step
-            os.replace(beside, path)
-        finally:
-            remove(beside)
+        save_atomically(self.path(name), save)
 
     def names(self, pattern: str) -> list[str]:
         """Names of the pieces that match a pattern, in alphabetical order."""
@@ -161,11 +149,3 @@ def read_json(path: Path) -> Any | None:
         return json.loads(path.read_text("utf-8"))
     except (OSError, ValueError):
         return None
-
-
-def remove(path: Path) -> None:
-    """Delete a file or a folder, if it is there."""
-    if path.is_dir():
-        shutil.rmtree(path)
-    else:
-        path.unlink(missing_ok=True)

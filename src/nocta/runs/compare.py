@@ -135,7 +135,11 @@ def compare(
     comparison = Comparison(store.directory, setup, store.records(labels), failures)
     if comparison.records:
         merge()
-        _write_tables(comparison)
+        tables = {"summary.csv": comparison.summary, "optimum.csv": comparison.share_of_optimum}
+        for name, table in tables.items():
+            if table is not None:
+                text = table.to_csv(index=False, float_format="%.6g", lineterminator="\n")
+                write_atomically(comparison.directory / name, text)
     return comparison
 
 
@@ -150,11 +154,3 @@ def _check(setup: Setup, jobs: Sequence[Job]) -> None:
         method = build_method(setup, job)
         if predictor is not None and job.shares_predictor:
             method.check_predictor(predictor)
-
-
-def _write_tables(comparison: Comparison) -> None:
-    tables = {"summary.csv": comparison.summary, "optimum.csv": comparison.share_of_optimum}
-    for name, table in tables.items():
-        if table is not None:
-            text = table.to_csv(index=False, float_format="%.6g", lineterminator="\n")
-            write_atomically(comparison.directory / name, text)

@@ -65,12 +65,9 @@ class Outcome:
     @classmethod
     def concatenate(cls, pieces: Sequence[Outcome]) -> Self:
         """Outcomes of several groups of subjects, in this order, as one."""
-        return cls(
-            np.concatenate([piece.labels for piece in pieces]),
-            np.concatenate([piece.probabilities for piece in pieces]),
-            np.concatenate([piece.costs for piece in pieces]),
-            sum(piece.seconds for piece in pieces),
-        )
+        names = ("labels", "probabilities", "costs")
+        arrays = (np.concatenate([getattr(piece, name) for piece in pieces]) for name in names)
+        return cls(*arrays, sum(piece.seconds for piece in pieces))
 
     def measures(self) -> dict[str, Any]:
         return {

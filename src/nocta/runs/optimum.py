@@ -6,7 +6,6 @@ synthetic` writes ships with the package. A test computes it again.
 
 from __future__ import annotations
 
-import csv
 from importlib import resources
 from pathlib import Path
 
@@ -16,6 +15,7 @@ from nocta import datasets
 from nocta.core.errors import ConfigError
 from nocta.exact.optimum import OptimalFrontier, optimal_frontier
 from nocta.exact.task import FiniteTask
+from nocta.runs.files import write_atomically
 from nocta.runs.setup import DataSource
 
 COLUMNS = ("cost", "accuracy")
@@ -52,11 +52,8 @@ def shipped_optimum(source: DataSource) -> OptimalFrontier | None:
 
 def write_optimum(frontier: OptimalFrontier, path: Path) -> None:
     """Write `cost,accuracy`, one vertex per line, cheapest first."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with path.open("w", newline="", encoding="utf-8") as file:
-        writer = csv.writer(file, lineterminator="\n")
-        writer.writerow(COLUMNS)
-        writer.writerows((f"{p.cost:.10g}", f"{p.accuracy:.10g}") for p in frontier)
+    lines = [f"{p.cost:.10g},{p.accuracy:.10g}\n" for p in frontier]
+    write_atomically(path, "".join([",".join(COLUMNS) + "\n", *lines]))
 
 
 def read_optimum(path: Path, horizon: int) -> OptimalFrontier:
