@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import json
 import time as clock
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
+from nocta.core.cohort import Cohort
+from nocta.core.metrics import summarize
+from nocta.core.operating_points import cost_of_everything
+from nocta.core.rollout import Rollout
 from nocta.model import persistence
+from nocta.model.archive import CARD, LOG
 from nocta.model.nocta import NOCTA
 from nocta.predictors.cross_fitted import CrossFittedPredictor
 from nocta.predictors.mixed import MixedPredictor
@@ -16,7 +22,11 @@ from nocta.predictors.summary import SummaryPredictor
 from nocta.predictors.training import TrainingConfig, TrainingLog
 from nocta.runs.checkpoint import Checkpoint
 from nocta.runs.results import plain
+from nocta.runs.versions import versions
 
+#: The stage after the fit itself.
+POINTS = "operating points"
+_MEASURES = ("cost", "accuracy", "ap", "roc_auc", "cross_entropy")
 Run = tuple[TrainingConfig, TrainingLog]
 T = TypeVar("T")
 
@@ -77,6 +87,38 @@ class Stages:
         """Say and log that a stage is finished, and how its models were fitted."""
         self.log.append(plain({"stage": stage, "seconds": seconds, "runs": runs or []}))
         self.say(f"{stage}: {text} in {seconds:.0f} s.")
+
+    def record(
+        self, asked: dict[str, Any], parts: Sequence[Cohort], **points: list[Any]
+    ) -> dict[str, Any]:
+        """What is kept with the result: the request, the data, the operating points, the time."""
+        cohort, train, val, test = parts
+        found: dict[str, Any] = plain(
+            {
+                "dataset": cohort.name,
+                "request": asked,
+                "n_train": len(train),
+                "n_val": len(val),
+                "n_test": len(test),
+                "cost_of_everything": cost_of_everything(val),
+                **points,
+                "slot_times": cohort.slot_times,
+                "time_unit": cohort.time_unit,
+                "fit_seconds": sum(s for stage, s in self.seconds.items() if stage != POINTS),
+            }
+        )
+        return found
+
+    def files(self, card: str) -> dict[str, str]:
+        """The card and the log, to be saved with the result."""
+        log = json.dumps({"stages": self.log, "versions": versions()}, indent=1) + "\n"
+        return {CARD: card, LOG: log}
+
+
+def measured(rollout: Rollout) -> dict[str, float]:
+    """What the card says about an operating point."""
+    found = summarize(rollout, per_time=False)
+    return {name: found[name] for name in _MEASURES}
 
 
 def _predictor_runs(fitted: CrossFittedPredictor) -> tuple[str, list[dict[str, Any]]]:
