@@ -182,7 +182,7 @@ def settings_table(view: ReportView) -> list[tuple[str, str]]:
     comparison, cohort = view.comparison, view.cohort
     setup, source = comparison.setup, comparison.setup.source
     drawn = "drawn again for every seed" if source.is_drawn else "the same for every seed"
-    entries = [
+    return [
         ("data", f"{comparison.dataset}, {drawn}"),
         ("subjects", f"{cohort.n_train} train, {cohort.n_val} validation, {cohort.n_test} test"),
         ("classes", ", ".join(cohort.classes)),
@@ -197,7 +197,6 @@ def settings_table(view: ReportView) -> list[tuple[str, str]]:
         *([("options", options)] if (options := _options(comparison)) else []),
         ("command", command(comparison)),
     ]  # fmt: skip
-    return entries
 
 
 def _operating_points(setup: Setup) -> str:

@@ -66,8 +66,8 @@ class Outcome:
     def concatenate(cls, pieces: Sequence[Outcome]) -> Self:
         """Outcomes of several groups of subjects, in this order, as one."""
         names = ("labels", "probabilities", "costs")
-        arrays = (np.concatenate([getattr(piece, name) for piece in pieces]) for name in names)
-        return cls(*arrays, sum(piece.seconds for piece in pieces))
+        arrays = {name: np.concatenate([getattr(p, name) for p in pieces]) for name in names}
+        return cls(**arrays, seconds=sum(piece.seconds for piece in pieces))
 
     def measures(self) -> dict[str, Any]:
         return {

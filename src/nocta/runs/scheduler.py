@@ -170,7 +170,7 @@ def use_one_thread() -> None:
 
 
 def check_workers_know(dataset: str | None, methods: Iterable[str]) -> None:
-    """Raise `ConfigError` if a name exists in this process only; a table is no data set."""
+    """Refuse names that exist in this process only; `dataset` is `None` for a table."""
     from nocta import datasets
     from nocta.methods import registry
 

@@ -9,7 +9,7 @@ import hashlib
 import json
 import tomllib
 from collections.abc import Callable, Mapping
-from dataclasses import MISSING, asdict, dataclass, field, fields, replace
+from dataclasses import asdict, dataclass, field, replace
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -309,12 +309,7 @@ def hash_data(cohort: Cohort) -> str:
 
 def request_defaults(kind: type[Any]) -> dict[str, Any]:
     """Default values of a setup or a fit, for entries that an older version did not write."""
-    found: dict[str, Any] = {}
-    for entry in (*fields(DataSource), *fields(kind)):
-        if entry.default is not MISSING:
-            found[entry.name] = plain(entry.default)
-        elif entry.default_factory is not MISSING:
-            found[entry.name] = entry.default_factory()
+    found: dict[str, Any] = plain(asdict(kind(DataSource(""))))
     return found
 
 
