@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 from nocta.cli import demo
 from nocta.cli.app import app
 from nocta.runs.compare import Comparison, compare, make_jobs
-from nocta.runs.job import Job
+from nocta.runs.record import Job
 from nocta.runs.setup import DataSource, Setup
 
 

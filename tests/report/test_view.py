@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from nocta.report.figures import save_figures
+from nocta.report.build import save_figures
 from nocta.report.tables import points_table
 from nocta.report.text import failure_lines, summary_table
 from nocta.report.view import ReportView, _merge_bins
@@ -86,7 +86,7 @@ def test_figures_are_written_as_png_and_svg(comparison: Comparison, tmp_path: Pa
 
 
 def test_the_terminal_shows_every_operating_point(view: ReportView) -> None:
-    assert summary_table(view.comparison).row_count == len(points_table(view)["rows"]) == 7
+    assert summary_table(view.comparison).row_count == len(points_table(view).rows) == 7
 
 
 def test_failures_say_where_to_look(comparison: Comparison) -> None:

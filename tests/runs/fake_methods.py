@@ -14,7 +14,7 @@ from nocta.core.policy import Policy
 from nocta.core.predictor import Predictor
 from nocta.methods.contract import Method, Trial
 from nocta.methods.fixed import FixedPlanPolicy
-from nocta.runs.job import Job
+from nocta.runs.record import Job
 from nocta.runs.score_run import ScorePart
 from nocta.testing import NonCausalPredictor, RunningMeanPredictor
 

@@ -17,7 +17,7 @@ from nocta.core.errors import ConfigError, ProcessKilled
 from nocta.model.nocta import NOCTA
 from nocta.runs import cluster, score_run
 from nocta.runs.compare import compare, make_jobs
-from nocta.runs.job import Job
+from nocta.runs.record import Job
 from nocta.runs.scheduler import ThisProcess, open_workers
 from nocta.runs.score_run import ScoreRequest, score_cohort
 from nocta.runs.setup import DataSource, Setup

@@ -34,11 +34,11 @@ def n_fits(learned: Setup, monkeypatch: pytest.MonkeyPatch) -> list[int]:
     brief = RecurrentPredictor(hidden=4, training=TrainingConfig(epochs=1)).fit(train, val)
     seeds: list[int] = []
 
-    def fit(setup: Setup, seed: int) -> Predictor:
+    def fit(train: Any, val: Any, preset: str, seed: int, **options: Any) -> Predictor:
         seeds.append(seed)
         return brief
 
-    monkeypatch.setattr(predictors, "fit_predictor", fit)
+    monkeypatch.setattr("nocta.predictors.fitting.fit_predictor", fit)
     return seeds
 
 
@@ -93,7 +93,7 @@ def test_the_predictor_is_that_of_the_preset_and_never_sees_test_subjects(
         "nocta.predictors.fitting.fit_predictor",
         lambda *args, kind, quick: given.extend((*args, kind, quick)),
     )
-    predictors.fit_predictor(replace(learned, preset="paper", quick=True), 3)
+    predictors.shared_predictor(replace(learned, preset="paper", quick=True), 3)
     train, val, preset, seed, kind, quick = given
     assert (preset, seed, kind, quick) == ("paper", 3, "learned", True)
     expected = learned.source.split(learned.source.load(3), 3)

@@ -14,7 +14,7 @@ from nocta import datasets
 from nocta.core.errors import ConfigError
 from nocta.methods import registry
 from nocta.runs.compare import compare, make_jobs
-from nocta.runs.job import Job
+from nocta.runs.record import Job
 from nocta.runs.results import TIMES, read_results
 from nocta.runs.setup import DataSource, Setup
 from nocta.runs.store import JobStore

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from nocta.runs.time_left import duration, time_left
+from nocta.runs.sweep import duration, time_left
 
 
 def test_it_is_told_from_the_same_method_at_other_seeds() -> None:

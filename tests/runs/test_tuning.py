@@ -21,16 +21,15 @@ from nocta.methods.fixed import FixedPlanPolicy
 from nocta.methods.registry import METHODS
 from nocta.report.build import render
 from nocta.runs.compare import compare, make_jobs
-from nocta.runs.job import Job, run_job
+from nocta.runs.job import run_job
 from nocta.runs.method_options import make_method, option_defaults
-from nocta.runs.record import TuningRecord
+from nocta.runs.record import Job, TuningRecord
 from nocta.runs.setup import DataSource, Setup
 from nocta.runs.store import JobStore
 from nocta.runs.sweep import _Sweep
 from nocta.runs.tasks import Task
-from nocta.runs.tuning import Tuning
+from nocta.runs.tuning import Tuning, ValidationArea, class_frequencies
 from nocta.runs.tuning import tune as run_trials
-from nocta.runs.validation_area import ValidationArea, class_frequencies
 from nocta.testing import RunningMeanPredictor, tiny_cohort
 
 

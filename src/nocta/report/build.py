@@ -2,18 +2,31 @@
 
 from __future__ import annotations
 
+import base64
+import io
 from importlib import resources
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from nocta.methods.registry import method_class
 from nocta.report import tables
-from nocta.report.figures import report_figures, save_figures
 from nocta.report.paired import paired_tests
-from nocta.report.plots.frontier import METRIC_LABELS, with_bands
+from nocta.report.plots.dynamics import Bottom, dynamics_figure
+from nocta.report.plots.frontier import METRIC_LABELS, Panel, frontier_figure, with_bands
+from nocta.report.plots.quality import calibration_figure, quality_over_time_figure
+from nocta.report.plots.style import PAGE, house_style, save_figure
+from nocta.report.published import published_points
 from nocta.report.view import ReportView
 from nocta.runs.compare import Comparison
 from nocta.runs.files import write_atomically
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+#: Methods side by side in the dynamics figure of a paper.
+MAX_COLUMNS = 6
+#: Width in inches of figures for a phone: small, so their text is large.
+PHONE = 3.0
 
 
 def write_comparison(comparison: Comparison) -> None:
@@ -33,7 +46,6 @@ def write_report(comparison: Comparison, path: Path) -> None:
 
 
 def render(comparison: Comparison) -> str:
-    """The report as text."""
     import jinja2
 
     environment = jinja2.Environment(
@@ -51,19 +63,15 @@ def _content(comparison: Comparison) -> dict[str, Any]:
     style = resources.files("nocta.report").joinpath("templates/report.css").read_text("utf-8")
     return {
         "style": style,
-        "dataset": comparison.dataset,
-        "quick": comparison.setup.quick,
+        "comparison": comparison,
+        "setup": comparison.setup,
+        "view": view,
         "quality": METRIC_LABELS[comparison.quality],
-        "n_seeds": len(comparison.seeds),
-        "reference_cost": view.price(view.reference_cost),
         "far": [
             f"{tables.label(method)} ({view.price(cost)})"
             for method, cost in view.far_from_reference().items()
         ],
-        "currency": view.currency,
         "few_bands": with_bands(view.methods) != view.methods,
-        "paper": view.paper,
-        "has_optimum": comparison.optimum is not None,
         "headline": headline(view),
         "figures": report_figures(view),
         "label": tables.label,
@@ -77,8 +85,6 @@ def _content(comparison: Comparison) -> dict[str, Any]:
         "tuning": tables.tuning_table(view),
         "times": tables.times_table(view),
         "versions": tables.versions_table(view),
-        "failures": [str(failure) for failure in comparison.failures],
-        "availability": comparison.setup.availability,
         "impatient": impatient_methods(view),
     }
 
@@ -96,18 +102,16 @@ def headline(view: ReportView) -> str:
     """The comparison in one or two sentences."""
     found = tables.quality_table(view)
     quality = METRIC_LABELS[view.comparison.quality]
-    if found is None or not found["rows"]:
+    if found is None or not found.rows:
         return f"{len(view.methods)} method(s) without a common range of costs."
-    best = found["rows"][0]
-    column = found["head"].index(quality)
-    text = (
-        f"Over costs from {found['low']} to {found['high']}, {best[0]} has the best mean "
-        f"{quality}: {best[column]}."
-    )
-    if len(found["rows"]) > 1:
-        second = found["rows"][1]
+    best = found.rows[0]
+    column = found.head.index(quality)
+    costs = f"{found.notes['low']} to {found.notes['high']}"
+    text = f"Over costs from {costs}, {best[0]} has the best mean {quality}: {best[column]}."
+    if len(found.rows) > 1:
+        second = found.rows[1]
         text += f" Second is {second[0]} with {second[column]}."
-    absent = _absent(view, {row[0] for row in found["rows"]})
+    absent = _absent(view, {row[0] for row in found.rows})
     if absent:
         text += (
             f" Not ranked because of a narrow range of costs: {absent}; see the paired differences."
@@ -121,3 +125,68 @@ def _absent(view: ReportView, ranked: set[str]) -> str:
     curves = [method for method in view.methods if points[method] > len(view.comparison.seeds)]
     names = [tables.label(method) for method in curves]
     return ", ".join(name for name in names if name not in ranked)
+
+
+def frontier(view: ReportView, *, narrow: bool = False) -> Figure:
+    """Quality against cost, with the optimum and the paper's rows if there are any."""
+    metric = view.comparison.quality
+    optimum = view.comparison.optimum if metric == "accuracy" else None
+    # The paper's rows of the methods compared here, and of NOCTA in any case.
+    wanted = {*view.methods, "nocta-contrastive", "nocta-amortized"}
+    panel = Panel(
+        view.frontier_rows(),
+        metric,
+        optimum=None if optimum is None else optimum.points,
+        paper=published_points(view.paper, metric, wanted),
+        currency=view.currency,
+    )
+    return frontier_figure(panel, (PHONE, 4.2) if narrow else (PAGE, 3.9))
+
+
+def save_figures(comparison: Comparison, directory: Path) -> list[Path]:
+    """Write the figures of a comparison with at least one finished job, as PNG and SVG."""
+    view = ReportView(comparison)
+    figures = {"frontier": frontier(view)}
+    dynamics = view.dynamics()
+    if dynamics:
+        figures["dynamics"] = dynamics_figure(dynamics[:MAX_COLUMNS], view.axis)
+    return [
+        save_figure(figure, directory / f"{name}{suffix}")
+        for name, figure in figures.items()
+        for suffix in (".png", ".svg")
+    ]
+
+
+def report_figures(view: ReportView) -> dict[str, Any]:
+    """The report's figures as data URLs, by their place in the page."""
+    quality = view.comparison.quality
+    calibration, dynamics = view.calibration(), view.dynamics()
+    # Job files of earlier versions do not say what is acquired together.
+    is_graph = any(entry.together for entry in dynamics)
+    bottom: Bottom = "graph" if is_graph else "map"
+    over_time = view.over_time(quality)
+    figures: dict[str, Any] = {
+        "frontier": data_url(frontier(view)),
+        "frontier_narrow": data_url(frontier(view, narrow=True)),
+        "over_time": data_url(
+            quality_over_time_figure(over_time, view.axis, quality, size=(PHONE, 3.3))
+        ),
+        "calibration": "",
+        "is_graph": is_graph,
+    }
+    if calibration:
+        drawn = calibration_figure(
+            calibration, binary=len(view.cohort.classes) == 2, size=(PHONE, 3.6)
+        )
+        figures["calibration"] = data_url(drawn)
+    drawings = [dynamics_figure([d], view.axis, beside=dynamics, bottom=bottom) for d in dynamics]
+    figures["dynamics"] = [(d.method, data_url(f)) for d, f in zip(dynamics, drawings, strict=True)]
+    return figures
+
+
+def data_url(figure: Figure) -> str:
+    """A figure as an SVG data URL, so the page contains it."""
+    buffer = io.BytesIO()
+    with house_style():
+        figure.savefig(buffer, format="svg", bbox_inches="tight", metadata={"Date": None})
+    return "data:image/svg+xml;base64," + base64.b64encode(buffer.getvalue()).decode("ascii")

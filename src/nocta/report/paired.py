@@ -8,14 +8,13 @@ mean by the ratio of test to learning subjects. Data drawn again for every seed 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
 from nocta.core.metrics import LOWER_IS_BETTER
 from nocta.evaluation.frontier import paired_difference
 from nocta.report.plots.frontier import METRIC_LABELS
-from nocta.report.tables import label, number, with_error
+from nocta.report.tables import Table, label, number, with_error
 from nocta.report.view import ReportView
 from nocta.runs.summary import cost_range, quality_per_seed
 
@@ -23,9 +22,7 @@ from nocta.runs.summary import cost_range, quality_per_seed
 def paired_p_value(gaps: Sequence[float], overlap: float = 0.0) -> float:
     """Two-sided p-value of a zero mean difference over splits, by a corrected t-test.
 
-    Args:
-        gaps: One difference per split.
-        overlap: Test subjects per learning subject; 0 if every split has its own subjects.
+    `overlap` is test subjects per learning subject; 0 if every split has its own subjects.
 
     Example:
         >>> [round(paired_p_value([1.0, 2.0, 3.0], overlap), 3) for overlap in (0.0, 0.25)]
@@ -41,12 +38,8 @@ def paired_p_value(gaps: Sequence[float], overlap: float = 0.0) -> float:
     return float(2 * t.sf(abs(statistic), found.size - 1))
 
 
-def paired_tests(view: ReportView) -> dict[str, Any] | None:
-    """NOCTA (or else the first method) against every other method.
-
-    `None` if there are too few seeds or nothing to compare.
-    """
-    comparison, quality = view.comparison, view.comparison.quality
+def paired_tests(view: ReportView) -> Table | None:
+    """NOCTA (or else the first method) against every other; `None` if no pair has two seeds."""
     ours = [m for m in view.methods if m.startswith("nocta-")] or view.methods[:1]
     rows = [
         row
@@ -55,14 +48,8 @@ def paired_tests(view: ReportView) -> dict[str, Any] | None:
         if other != method
         for row in _row(view, method, other)
     ]
-    if not rows:
-        return None
-    return {
-        "head": ["method", "against", METRIC_LABELS[quality], "ahead in", "p"],
-        "rows": rows,
-        "grouped": True,
-        "drawn": comparison.setup.source.is_drawn,
-    }
+    head = ["method", "against", METRIC_LABELS[view.comparison.quality], "ahead in", "p"]
+    return Table(head, rows, grouped=True) if rows else None
 
 
 def _row(view: ReportView, method: str, other: str) -> list[list[str]]:

@@ -22,17 +22,10 @@ METRICS = ("accuracy", "ap", "roc_auc")
 
 @dataclass(frozen=True)
 class PaperRow:
-    """One printed row: means over five runs, and the number printed after the ± sign.
+    """One printed row: means over five runs, and the spread printed after the ± sign, or NaN.
 
-    Args:
-        dataset: Our name of the data set; empty for a statement about none.
-        method: Our name of the method.
-        cost: Mean acquisition cost per subject; NaN if not printed.
-        cost_spread: Its spread; NaN if not printed.
-        metrics: Quality by its name in `results.csv`: accuracy, or ap and roc_auc.
-        spreads: The spread of each metric.
-        knob: Option that an ablation varied, for example `{"n_neighbors": 5}`; for orders of
-            growth, the exponents; otherwise empty.
+    The dataset is empty for a statement about none. The knob is the option that an ablation varied,
+    for example `{"n_neighbors": 5}`, or the exponents of an order of growth.
     """
 
     dataset: str
@@ -81,13 +74,6 @@ def _row(row: dict[str, Any]) -> PaperRow:
 
 
 def paper_table(name: str) -> PaperTable:
-    """A table by its name.
-
-    Example:
-        >>> table = paper_table("neighbors")
-        >>> table.place, [row.knob["n_neighbors"] for row in table.rows]
-        ('Table 4, appendix A.7', [5, 10, 25])
-    """
     if name not in _tables():
         raise ConfigError(
             f"The paper has no table '{name}'.{did_you_mean(name, _tables())} "
@@ -97,13 +83,7 @@ def paper_table(name: str) -> PaperTable:
 
 
 def published_for(source: DataSource) -> PaperTable | None:
-    """The table with the paper's full results on these data; `None` if it has none.
-
-    Example:
-        >>> from nocta.runs.setup import DataSource
-        >>> published_for(DataSource("synthetic")).rows[-1].metrics["accuracy"]
-        0.666
-    """
+    """The table with the paper's full results on these data; `None` if it has none."""
     card = source.card if source.is_as_published else None
     return paper_table(card.published) if card is not None and card.published else None
 
@@ -111,12 +91,7 @@ def published_for(source: DataSource) -> PaperTable | None:
 def published_points(
     table: PaperTable | None, metric: str, methods: Collection[str] | None = None
 ) -> pd.DataFrame | None:
-    """Method, cost and a metric of the rows that have it, for a figure; `None` if no row has.
-
-    Example:
-        >>> published_points(paper_table("synthetic"), "accuracy", ["dime"])["cost"].tolist()
-        [4.0, 4.662, 5.375]
-    """
+    """Method, cost and a metric of the rows that have it, for a figure; `None` if no row has."""
     import pandas as pd
 
     rows = [

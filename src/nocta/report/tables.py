@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import shlex
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from decimal import ROUND_HALF_UP, Decimal
 from typing import Any
 
@@ -16,18 +16,36 @@ from nocta.report.view import ReportView
 from nocta.runs.compare import Comparison
 from nocta.runs.method_options import typed
 from nocta.runs.record import JobRecord
-from nocta.runs.setup import DataSource
+from nocta.runs.setup import DataSource, Setup
 from nocta.runs.summary import QUALITIES, mean_and_error, mean_points
 
 MINUS = "\N{MINUS SIGN}"
+#: Options of `nocta compare` by field of `Setup`.
+_OPTIONS = {
+    "preset": "--preset",
+    "n_points": "--points",
+    "cost_weights": "--cost-weights",
+    "budgets": "--budgets",
+    "availability": "--availability",
+    "results": "--results",
+    "n_trials": "--tune",
+    "predictor": "--predictor",
+}
 
 
 @dataclass(frozen=True)
-class Cell:
-    """A text and its mark: `ahead`, `behind`, or none."""
+class Table:
+    """Names of the columns and rows of text.
 
-    text: str
-    note: str = ""
+    Rows with the same first cell are `grouped`. Columns in `prose` hold words, not numbers.
+    """
+
+    head: list[str]
+    rows: list[Any]
+    grouped: bool = False
+    prose: tuple[int, ...] = ()
+    total: list[str] = field(default_factory=list)
+    notes: dict[str, str] = field(default_factory=dict)
 
 
 def number(value: float | None, digits: int = 3, *, sign: bool = False) -> str:
@@ -46,12 +64,7 @@ def number(value: float | None, digits: int = 3, *, sign: bool = False) -> str:
 
 
 def with_error(mean: float, error: float, digits: int = 3, *, sign: bool = False) -> str:
-    """A mean and its standard error, if known.
-
-    Example:
-        >>> with_error(0.5, 0.01), with_error(0.5, float("nan"))
-        ('0.500 ± 0.010', '0.500')
-    """
+    """A mean and its standard error, if known: 0.500 ± 0.010."""
     text = number(mean, digits, sign=sign)
     return text if error is None or math.isnan(error) else f"{text} ± {number(error, digits)}"
 
@@ -61,7 +74,7 @@ def label(method: str) -> str:
     return method_style(method).label
 
 
-def quality_table(view: ReportView) -> dict[str, Any] | None:
+def quality_table(view: ReportView) -> Table | None:
     """Mean quality of each method over the common costs, best first."""
     comparison = view.comparison
     own = comparison.summary[comparison.summary["versus"] == ""]
@@ -78,14 +91,12 @@ def quality_table(view: ReportView) -> dict[str, Any] | None:
             cells.append(with_error(found["mean"], found["standard_error"]))
         rows.append([label(method), *cells, *([shares[method]] if shares else [])])
     head = ["method", *(METRIC_LABELS[name] for name in QUALITIES)]
-    return {
-        "head": [*head, *(["share of the optimum"] if shares else [])],
-        "rows": rows,
-        "grouped": False,
+    notes = {
         "narrow": ", ".join(label(m) for m in view.methods if m not in set(first["method"])),
         "low": view.price(float(first["cost_low"].iloc[0])),
         "high": view.price(float(first["cost_high"].iloc[0])),
     }
+    return Table([*head, *(["share of the optimum"] if shares else [])], rows, notes=notes)
 
 
 def _optimum_shares(comparison: Comparison) -> dict[str, str]:
@@ -102,8 +113,8 @@ def _optimum_shares(comparison: Comparison) -> dict[str, str]:
     }
 
 
-def difference_table(view: ReportView) -> dict[str, Any] | None:
-    """Paired differences: the row's method minus the column's, over their common costs."""
+def difference_table(view: ReportView) -> Table | None:
+    """Paired differences, row minus column: a text and its mark (`ahead`, `behind` or none)."""
     comparison = view.comparison
     table = comparison.summary
     table = table[(table["quality"] == comparison.quality) & (table["versus"] != "")]
@@ -112,22 +123,19 @@ def difference_table(view: ReportView) -> dict[str, Any] | None:
     better = -1 if comparison.quality in LOWER_IS_BETTER else 1
     found = {(row.method, row.versus): row for row in table.itertuples()}
     methods = [m for m in view.methods if m in set(table["method"])]
-    rows = []
-    for method in methods:
-        cells = [_difference_cell(found.get((method, other)), better) for other in methods]
-        rows.append((label(method), cells))
-    return {"head": [label(method) for method in methods], "rows": rows}
+
+    def cell(row: Any) -> tuple[str, str]:
+        if row is None or math.isnan(row.mean):
+            return "", ""
+        clear = abs(row.mean) > row.standard_error  # not if the error is NaN
+        mark = "ahead" if row.mean * better > 0 else "behind"
+        return with_error(row.mean, row.standard_error, sign=True), mark if clear else ""
+
+    rows = [(label(m), [cell(found.get((m, other))) for other in methods]) for m in methods]
+    return Table([label(method) for method in methods], rows)
 
 
-def _difference_cell(row: Any, better: int) -> Cell:
-    if row is None or math.isnan(row.mean):
-        return Cell("")
-    text = with_error(row.mean, row.standard_error, sign=True)
-    clear = not math.isnan(row.standard_error) and abs(row.mean) > row.standard_error
-    return Cell(text, ("ahead" if row.mean * better > 0 else "behind") if clear else "")
-
-
-def points_table(view: ReportView, qualities: Sequence[str] = QUALITIES) -> dict[str, Any]:
+def points_table(view: ReportView, qualities: Sequence[str] = QUALITIES) -> Table:
     """Every operating point, averaged over seeds."""
     comparison = view.comparison
     large = comparison.results["cost"].max() >= 100
@@ -141,47 +149,40 @@ def points_table(view: ReportView, qualities: Sequence[str] = QUALITIES) -> dict
         rows.append([label(point.method), str(point.point + 1), *cells, str(point.n_seeds)])
     names = {**METRIC_LABELS, "cost": "cost", "share_of_optimum": "share of the optimum"}
     head = ["method", "point", *(names[c] for c in found[0].means), "seeds"]
-    return {"head": head, "rows": rows, "grouped": True}
+    return Table(head, rows, grouped=True)
 
 
-def ledger_table(view: ReportView) -> dict[str, Any]:
+def ledger_table(view: ReportView) -> Table:
     """Mean charge per subject and item, at the reference cost."""
     methods, items = view.ledger()
     rows = [[item, *(number(v, 2) for v in spent)] for item, spent in items]
     total = [sum(spent[i] for _, spent in items) for i in range(len(methods))]
-    return {
-        "head": ["", *(label(m) for m in methods)],
-        "rows": rows,
-        "grouped": False,
-        "total": ["all", *(number(v, 2) for v in total)],
-    }
+    all_items = ["all", *(number(v, 2) for v in total)]
+    return Table(["", *(label(m) for m in methods)], rows, total=all_items)
 
 
-def audit_table(view: ReportView) -> dict[str, Any]:
+def audit_table(view: ReportView) -> Table:
     """What the audit verified for each job."""
     rows = []
     for record in view.comparison.records:
         found, job = record.audit, record.job
         said = "not audited"
         if found:
+            n = found.n_points
+            points = "its operating point" if n == 1 else f"each of {n} operating points"
             said = (
-                f"{_points(found.n_points)}: {found.n_decisions} decisions and "
-                f"{found.n_predictions} predictions of {found.n_subjects} subjects identical"
+                f"{points}: {found.n_decisions} decisions and {found.n_predictions} predictions "
+                f"of {found.n_subjects} subjects identical"
             )
         rows.append([label(job.label), str(job.seed), said])
-    return {"head": ["method", "seed", "verified"], "rows": rows, "grouped": True, "prose": [2]}
-
-
-def _points(n_points: int) -> str:
-    return "its operating point" if n_points == 1 else f"each of {n_points} operating points"
+    return Table(["method", "seed", "verified"], rows, grouped=True, prose=(2,))
 
 
 def settings_table(view: ReportView) -> list[tuple[str, str]]:
-    """The settings of the comparison."""
     comparison, cohort = view.comparison, view.cohort
     setup, source = comparison.setup, comparison.setup.source
     drawn = "drawn again for every seed" if source.is_drawn else "the same for every seed"
-    entries = [
+    return [
         ("data", f"{comparison.dataset}, {drawn}"),
         ("subjects", f"{cohort.n_train} train, {cohort.n_val} validation, {cohort.n_test} test"),
         ("classes", ", ".join(cohort.classes)),
@@ -191,16 +192,14 @@ def settings_table(view: ReportView) -> list[tuple[str, str]]:
         ("results of a visit are shown", setup.results),
         ("predictor of methods that share one", setup.predictor),
         ("acquiring everything costs", view.price(cohort.cost_of_everything)),
-        ("operating points", _operating_points(comparison)),
+        ("operating points", _operating_points(setup)),
         *([("tuning", f"{setup.n_trials} trials per method and seed")] if setup.n_trials else []),
         *([("options", options)] if (options := _options(comparison)) else []),
         ("command", command(comparison)),
     ]  # fmt: skip
-    return entries
 
 
-def _operating_points(comparison: Comparison) -> str:
-    setup = comparison.setup
+def _operating_points(setup: Setup) -> str:
     given = {"cost weights": setup.cost_weights, "budgets": setup.budgets}
     texts = [f"{name} {_joined(values)}" for name, values in given.items() if values]
     chosen = f"up to {setup.n_points} per method, chosen on validation"
@@ -216,24 +215,14 @@ def _options(comparison: Comparison) -> str:
     return "; ".join(f"{label(name)}: {text}" for name, text in found.items() if text)
 
 
-def tuning_table(view: ReportView) -> dict[str, Any] | None:
-    """The score of the defaults, the best score, the choice and all scores of every job.
-
-    `None` if nothing was tuned.
-    """
+def tuning_table(view: ReportView) -> Table | None:
+    """Defaults, best score, choice and all scores of every job; `None` if nothing was tuned."""
     comparison = view.comparison
     if not comparison.setup.n_trials:
         return None
-    order = {method: i for i, method in enumerate(view.methods)}
-    records = sorted(comparison.records, key=lambda record: order[record.job.label])
-    return {
-        "head": ["method", "seed", "defaults", "chosen", "options chosen", "score of every trial"],
-        "rows": [_trials_row(record) for record in records],
-        "grouped": True,
-        "prose": [4, 5],
-        "n_trials": comparison.setup.n_trials,
-        "quality": METRIC_LABELS[comparison.quality],
-    }
+    records = sorted(comparison.records, key=lambda record: view.methods.index(record.job.label))
+    head = ["method", "seed", "defaults", "chosen", "options chosen", "score of every trial"]
+    return Table(head, [_trials_row(record) for record in records], grouped=True, prose=(4, 5))
 
 
 def _trials_row(record: JobRecord) -> list[str]:
@@ -247,7 +236,7 @@ def _trials_row(record: JobRecord) -> list[str]:
     return [name, seed, scores[0], scores[tuning.best], chosen, tried]
 
 
-def times_table(view: ReportView) -> dict[str, Any]:
+def times_table(view: ReportView) -> Table:
     """Mean time of fitting and of rollouts, over seeds and operating points."""
     results = view.comparison.results
     rows = []
@@ -256,17 +245,15 @@ def times_table(view: ReportView) -> dict[str, Any]:
         per_subject = 1000 * chosen["rollout_seconds"] / chosen["n_subjects"]
         fits = chosen.groupby("seed")["fit_seconds"].first()
         rows.append([label(method), number(fits.mean(), 1), number(per_subject.mean(), 2)])
-    head = ["method", "fit (s)", "rollout per subject (ms)"]
-    return {"head": head, "rows": rows, "grouped": False}
+    return Table(["method", "fit (s)", "rollout per subject (ms)"], rows)
 
 
 def versions_table(view: ReportView) -> list[tuple[str, str]]:
     """Versions of the packages; several if jobs were run with different ones."""
-    found: dict[str, list[str]] = {}
+    found: dict[str, dict[str, None]] = {}
     for record in view.comparison.records:
         for package, version in record.versions.items():
-            if version not in found.setdefault(package, []):
-                found[package].append(version)
+            found.setdefault(package, {})[version] = None
     return [(package, ", ".join(seen)) for package, seen in found.items()]
 
 
@@ -278,23 +265,12 @@ def command(comparison: Comparison) -> str:
     parts = ["nocta", "compare", source.data]
     parts += ["--methods", ",".join(comparison.methods), "--seeds", str(len(comparison.seeds))]
     defaults = type(setup)(source)
-    options = {
-        "--split-column": source.split_column,
-        "--fractions": _joined(source.fractions or ()),
-        "--preset": setup.preset if setup.preset != defaults.preset else None,
-        "--points": str(setup.n_points) if setup.n_points != defaults.n_points else None,
-        "--cost-weights": _joined(setup.cost_weights),
-        "--budgets": _joined(setup.budgets),
-        "--availability": setup.availability
-        if setup.availability != defaults.availability
-        else None,
-        "--results": setup.results if setup.results != defaults.results else None,
-        "--tune": str(setup.n_trials) if setup.n_trials else None,
-        "--predictor": setup.predictor if setup.predictor != defaults.predictor else None,
-    }
-    for option, value in options.items():
-        if value:
-            parts += [option, value]
+    parts += ["--split-column", source.split_column] if source.split_column else []
+    parts += ["--fractions", _joined(source.fractions)] if source.fractions else []
+    for name, option in _OPTIONS.items():
+        value = getattr(setup, name)
+        if value != getattr(defaults, name):
+            parts += [option, _joined(value) if isinstance(value, tuple) else str(value)]
     parts += data_arguments(source)
     jobs = {record.job.label: record.job for record in comparison.records}
     for method, job in jobs.items():

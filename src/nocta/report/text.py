@@ -24,13 +24,13 @@ def summary_table(comparison: Comparison) -> Table:
         title_justify="left",
         box=SIMPLE_HEAD,
     )
-    counts = {row[-1] for row in content["rows"]}
+    counts = {row[-1] for row in content.rows}
     hidden = ("point",) if len(counts) > 1 else ("point", "seeds")  # the title has the seeds
-    wanted = [i for i, name in enumerate(content["head"]) if name not in hidden]
+    wanted = [i for i, name in enumerate(content.head) if name not in hidden]
     for i in wanted:
-        out.add_column(content["head"][i], justify="right" if i else "left", no_wrap=True)
+        out.add_column(content.head[i], justify="right" if i else "left", no_wrap=True)
     previous = ""
-    for row in content["rows"]:
+    for row in content.rows:
         if previous and row[0] != previous:
             out.add_section()
         out.add_row(*("" if i == 0 and row[0] == previous else row[i] for i in wanted))

@@ -19,7 +19,7 @@ from nocta.core.currency import money
 from nocta.core.metrics import N_CALIBRATION_BINS
 from nocta.report.plots.dynamics import Dynamics, TimeAxis
 from nocta.report.plots.style import legend_order
-from nocta.report.published import PaperTable, published_for, published_points
+from nocta.report.published import PaperTable, published_for
 from nocta.runs.compare import Comparison
 from nocta.runs.record import CalibrationCurve, PointDetails, Together
 from nocta.runs.summary import cost_range, mean_and_error, wide_methods
@@ -36,12 +36,9 @@ _NEAR = 0.25
 
 
 class ReportView:
-    """A comparison, ready to be drawn and tabulated.
+    """A comparison with at least one finished job, ready to be drawn and tabulated.
 
-    Args:
-        comparison: At least one job is finished.
-        reference_cost: Cost at which methods are compared; the middle of their common range by
-            default.
+    The reference cost is by default the middle of the methods' common range.
     """
 
     def __init__(self, comparison: Comparison, reference_cost: float | None = None) -> None:
@@ -52,26 +49,17 @@ class ReportView:
 
     @property
     def axis(self) -> TimeAxis:
-        """Labels of slots and costs."""
         return TimeAxis(tuple(self.cohort.slot_times), self.cohort.time_unit, self.currency)
 
     @property
     def currency(self) -> str:
-        """Unit of costs."""
         return self.cohort.catalog.currency
 
     def price(self, cost: float) -> str:
-        """A cost with its unit."""
         return money(cost, self.currency)
-
-    @property
-    def is_binary(self) -> bool:
-        """Whether calibration concerns the positive class."""
-        return len(self.cohort.classes) == 2
 
     @cached_property
     def reference_cost(self) -> float:
-        """The cost at which methods are compared."""
         if self._reference_cost is not None:
             return self._reference_cost
         results = self.comparison.results
@@ -91,10 +79,7 @@ class ReportView:
         return out
 
     def far_from_reference(self) -> dict[str, float]:
-        """Methods without a point near the reference cost, and the mean cost of the point shown.
-
-        `nothing` and `everything` have one point each and are left out.
-        """
+        """Methods without a point near the reference cost, and the mean cost of the point shown."""
         costs = {
             method: float(np.mean([entry.cost for entry in entries]))
             for method, entries in self.chosen.items()
@@ -163,18 +148,6 @@ class ReportView:
     def paper(self) -> PaperTable | None:
         """The paper's own results on these data."""
         return published_for(self.comparison.setup.source)
-
-    def paper_rows(self, metric: str) -> pd.DataFrame | None:
-        """The paper's rows of the methods compared here, and of NOCTA in any case."""
-        wanted = {*self.methods, "nocta-contrastive", "nocta-amortized"}
-        return published_points(self.paper, metric, wanted)
-
-    def optimum_points(self, metric: str) -> NDArray[np.float64] | None:
-        """`(k, 2)` cost and accuracy of the exact optimum."""
-        optimum = self.comparison.optimum
-        if optimum is None or metric != "accuracy":
-            return None
-        return optimum.points
 
 
 def _over_seeds(rows: Iterable[list[float]]) -> Pair:

@@ -25,14 +25,7 @@ Split = tuple[int, Sequence[Cohort]]
 def class_warnings(splits: Iterable[Split], options: str = "--seed, --fractions") -> list[str]:
     """One warning for every part in which a class has no labelled visit.
 
-    Args:
-        splits: At least one.
-        options: Options of the command that decide the split.
-
-    Example:
-        >>> from nocta.testing import tiny_cohort
-        >>> class_warnings([(0, tiny_cohort(n_subjects=60, seed=0).split(seed=0))])
-        []
+    `options` names the options of the command that decide the split.
     """
     absent: dict[str, dict[str, list[int]]] = {part: {} for part in _MEANING}
     n_splits = 0
@@ -56,11 +49,7 @@ def class_warnings(splits: Iterable[Split], options: str = "--seed, --fractions"
 
 
 def splits_to_look_at(source: DataSource, seeds: Sequence[int]) -> Iterator[Split]:
-    """The splits of a comparison whose classes are checked.
-
-    None if data are drawn, because rare classes are then part of the task; only the first of a
-    large cohort.
-    """
+    """The splits whose classes are checked: none if data are drawn, the first of a large cohort."""
     if source.is_drawn:
         return
     for seed in seeds if len(source.load(seeds[0])) <= _LARGE else seeds[:1]:

@@ -1,16 +1,12 @@
-"""A folder of finished pieces of work that belong to one request; every command that can be
-continued keeps what is finished in one.
+"""A folder of finished pieces of work that belong to one request, to continue a stopped command.
 
 A piece is a JSON file, or a file or folder that a function writes. It appears in one step, so a
 piece that is there is finished. A piece that cannot be read counts as missing and is made again.
-The request is plain data, written beside the pieces.
 """
 
 from __future__ import annotations
 
 import json
-import os
-import shutil
 import zipfile
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
@@ -18,7 +14,7 @@ from typing import Any, TypeVar
 
 from nocta.core.errors import ConfigError
 from nocta.model.folders import CHECKPOINT
-from nocta.runs.files import write_atomically
+from nocta.runs.files import remove, save_atomically, write_atomically
 from nocta.runs.results import plain
 
 T = TypeVar("T")
@@ -33,9 +29,8 @@ class Checkpoint:
 
     Args:
         folder: Made with the first piece.
-        request: What decides the contents of the pieces, as plain data. Hashes of files and data
-            have names that end in `_hash` or `_sha256`. Without a request nothing is written down.
-        file: Name of the file that holds the request.
+        request: Plain data that decides the pieces; written beside them in `file`, if there is any.
+            Hashes of files and data have names that end in `_hash` or `_sha256`.
         own: Whether the folder holds nothing else, so that it may be removed.
         defaults: Entries that an older version did not write, and the value they had then.
     """
@@ -58,8 +53,7 @@ class Checkpoint:
     def open(self, *, discard: bool = False, remedy: str = "") -> None:
         """Continue with the pieces that are there; discard or refuse those of another request.
 
-        Raises:
-            ConfigError: The pieces belong to another request. `remedy` says what the user can do.
+        `remedy` ends the error and says what the user can do.
         """
         found = read_json(self.file)
         if found is None:
@@ -90,7 +84,6 @@ class Checkpoint:
         return read_json(self.path(name))
 
     def put(self, name: str, data: Any) -> None:
-        """Keep a JSON piece."""
         self.begin()
         write_atomically(self.path(name), json.dumps(plain(data), allow_nan=False))
 
@@ -104,17 +97,7 @@ class Checkpoint:
     def write(self, name: str, save: Callable[[Path], object]) -> None:
         """Keep the file or folder that `save` writes."""
         self.begin()
-        path = self.path(name)
-        path.parent.mkdir(parents=True, exist_ok=True)
-        beside = path.with_name(f".{path.name}.{os.getpid()}.part")
-        remove(beside)
-        try:
-            save(beside)
-            if path.is_dir():
-                shutil.rmtree(path)  # a folder cannot be replaced in one step
-            os.replace(beside, path)
-        finally:
-            remove(beside)
+        save_atomically(self.path(name), save)
 
     def names(self, pattern: str) -> list[str]:
         """Names of the pieces that match a pattern, in alphabetical order."""
@@ -122,7 +105,6 @@ class Checkpoint:
         return sorted(path.relative_to(self.folder).as_posix() for path in found)
 
     def drop(self, names: Iterable[str]) -> None:
-        """Remove pieces."""
         for name in names:
             remove(self.path(name))
 
@@ -167,11 +149,3 @@ def read_json(path: Path) -> Any | None:
         return json.loads(path.read_text("utf-8"))
     except (OSError, ValueError):
         return None
-
-
-def remove(path: Path) -> None:
-    """Delete a file or a folder, if it is there."""
-    if path.is_dir():
-        shutil.rmtree(path)
-    else:
-        path.unlink(missing_ok=True)

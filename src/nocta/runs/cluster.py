@@ -26,12 +26,7 @@ _ALONE = threading.Lock()
 
 
 class DaskWorkers:
-    """Workers of a running cluster.
-
-    Args:
-        client: Of `dask.distributed`.
-        versions: Those of this process; a worker with others refuses its task.
-    """
+    """Workers of a running cluster; one with other `versions` than here refuses its task."""
 
     n_ahead = 1
 
@@ -53,12 +48,7 @@ class DaskWorkers:
 
 @contextmanager
 def connect(address: str) -> Iterator[DaskWorkers]:
-    """Use the cluster whose scheduler has this address, for example `tcp://10.0.0.1:8786`.
-
-    Raises:
-        ConfigError: No scheduler answers, it has no workers, or they have other versions.
-        MissingExtraError: Dask is not installed.
-    """
+    """Use the cluster whose scheduler has this address, for example `tcp://10.0.0.1:8786`."""
     try:
         from distributed import Client
     except ImportError:
@@ -124,7 +114,7 @@ def _refuse(wrong: Sequence[str]) -> None:
 def one_at_a_time(versions: dict[str, str], function: Callable[..., R], *args: Any) -> R:
     """On a worker: call a function while nothing else of ours runs in this process.
 
-    Versions are checked again, because the worker may have joined after the others were checked.
+    The worker may have joined after the others were checked, so its versions are checked here.
     """
     _refuse(_differences(f"'{platform.node()}'", all_versions(), versions))
     with _ALONE:

@@ -32,12 +32,7 @@ if TYPE_CHECKING:
 class Comparison:
     """The finished jobs of a folder, read together.
 
-    Args:
-        directory: The folder.
-        setup: What the jobs share.
-        records: The finished jobs.
-        failures: The jobs that did not finish.
-        command: The command that repeats it, if that is not `nocta compare`.
+    `command` repeats it, if that is not `nocta compare`.
     """
 
     directory: Path
@@ -48,7 +43,6 @@ class Comparison:
 
     @property
     def dataset(self) -> str:
-        """Name of the data set."""
         return self.records[0].cohort.name
 
     @property
@@ -63,7 +57,6 @@ class Comparison:
 
     @property
     def seeds(self) -> list[int]:
-        """Every seed of any finished job."""
         return sorted({record.job.seed for record in self.records})
 
     @cached_property
@@ -92,13 +85,7 @@ def make_jobs(
     seeds: Iterable[int],
     options: Mapping[str, Mapping[str, Any]] | None = None,
 ) -> list[Job]:
-    """Every method at every seed.
-
-    Args:
-        methods: Names.
-        seeds: The same for every method.
-        options: By method, options that differ from the defaults.
-    """
+    """Every method at every seed; `options` are by method, those that are not the defaults."""
     seeds, options = list(seeds), options or {}
     return [Job(method, seed, options.get(method, {})) for method in methods for seed in seeds]
 
@@ -148,7 +135,11 @@ def compare(
     comparison = Comparison(store.directory, setup, store.records(labels), failures)
     if comparison.records:
         merge()
-        _write_tables(comparison)
+        tables = {"summary.csv": comparison.summary, "optimum.csv": comparison.share_of_optimum}
+        for name, table in tables.items():
+            if table is not None:
+                text = table.to_csv(index=False, float_format="%.6g", lineterminator="\n")
+                write_atomically(comparison.directory / name, text)
     return comparison
 
 
@@ -163,11 +154,3 @@ def _check(setup: Setup, jobs: Sequence[Job]) -> None:
         method = build_method(setup, job)
         if predictor is not None and job.shares_predictor:
             method.check_predictor(predictor)
-
-
-def _write_tables(comparison: Comparison) -> None:
-    tables = {"summary.csv": comparison.summary, "optimum.csv": comparison.share_of_optimum}
-    for name, table in tables.items():
-        if table is not None:
-            text = table.to_csv(index=False, float_format="%.6g", lineterminator="\n")
-            write_atomically(comparison.directory / name, text)

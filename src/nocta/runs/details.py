@@ -18,14 +18,7 @@ MAX_PAIRS = 200
 
 
 def describe_rollout(rollout: Rollout, catalog: Catalog, *, metric: str, seed: int) -> PointDetails:
-    """Describe a rollout for the report.
-
-    Args:
-        rollout: What happened.
-        catalog: Prices.
-        metric: The headline metric; it gets a bootstrap band over subjects (or groups of them).
-        seed: Seed of the bootstrap.
-    """
+    """Describe a rollout for the report; the metric gets a bootstrap band over subjects."""
     labelled = rollout.labels >= 0
     curve, band = None, None
     if labelled.any():
@@ -60,12 +53,7 @@ def _per_time(rollout: Rollout, metrics: set[str]) -> dict[str, list[float]]:
 
 
 def acquired_together(acquired: NDArray[np.bool_], most: int = MAX_PAIRS) -> list[Together]:
-    """What the same subjects acquire at an earlier and at a later slot, most often first.
-
-    Args:
-        acquired: `(n, L, M)`.
-        most: Keep at most this many pairs.
-    """
+    """What the same subjects acquire at an earlier and at a later slot, most often first."""
     n, n_times, n_features = acquired.shape
     flat = acquired.reshape(n, -1).astype(np.float32)
     shares = flat.T @ flat / max(n, 1)
@@ -81,10 +69,7 @@ def acquired_together(acquired: NDArray[np.bool_], most: int = MAX_PAIRS) -> lis
 
 
 def ledger(rollout: Rollout, catalog: Catalog) -> dict[str, float]:
-    """Mean charge per subject for each feature, each group's fee and the visit fee.
-
-    The entries add up to `rollout.cost`.
-    """
+    """Mean charge per subject by feature, group fee and visit fee; the sum is `rollout.cost`."""
     acquired = rollout.history.acquired
     per_feature = np.einsum("nlm,lm->m", acquired.astype(float), catalog.costs) / len(rollout)
     out = dict(zip(catalog.names, per_feature.tolist(), strict=True))

@@ -37,11 +37,8 @@ Setting = Mapping[str, Any]
 class Outcome:
     """What the columns of results.csv need of a roll-out; the rest is not kept.
 
-    Args:
-        labels: `(p,)` the truth of every labelled pair of subject and time.
-        probabilities: `(p, C)` what was predicted there.
-        costs: `(n,)` what each subject was charged.
-        seconds: Wall time of the roll-out.
+    Labels `(p,)` and probabilities `(p, C)` of every labelled pair of subject and time, and what
+    each subject was charged, `(n,)`.
     """
 
     labels: NDArray[np.int64]
@@ -51,35 +48,28 @@ class Outcome:
 
     @classmethod
     def of(cls, rollout: Rollout) -> Self:
-        """The part of a roll-out that is needed."""
         labelled = rollout.labels >= 0
         probabilities = rollout.probabilities[labelled]
         return cls(rollout.labels[labelled], probabilities, rollout.costs, rollout.seconds)
 
     @classmethod
     def load(cls, path: Path) -> Self:
-        """Read what `save` wrote."""
         with np.load(BytesIO(path.read_bytes())) as found:  # no open file if it is damaged
             arrays = {name: found[name] for name in found.files}
         return cls(**{**arrays, "seconds": float(arrays["seconds"])})
 
     def save(self, path: Path) -> None:
-        """Write the arrays to a file."""
         with path.open("wb") as file:
             np.savez(file, **asdict(self))
 
     @classmethod
     def concatenate(cls, pieces: Sequence[Outcome]) -> Self:
         """Outcomes of several groups of subjects, in this order, as one."""
-        return cls(
-            np.concatenate([piece.labels for piece in pieces]),
-            np.concatenate([piece.probabilities for piece in pieces]),
-            np.concatenate([piece.costs for piece in pieces]),
-            sum(piece.seconds for piece in pieces),
-        )
+        names = ("labels", "probabilities", "costs")
+        arrays = {name: np.concatenate([getattr(p, name) for p in pieces]) for name in names}
+        return cls(**arrays, seconds=sum(piece.seconds for piece in pieces))
 
     def measures(self) -> dict[str, Any]:
-        """Columns of results.csv."""
         return {
             "cost": float(self.costs.mean()),
             **{n: METRICS[n](self.labels, self.probabilities) for n in METRICS if n in MEASURES},
@@ -91,15 +81,7 @@ class Outcome:
 
 @dataclass(frozen=True)
 class Evaluation:
-    """A saved model, the subjects it is judged on, and what is finished.
-
-    Args:
-        model: Fitted.
-        judged: The subjects.
-        availability: What is known of missing values beforehand.
-        finished: Operating points and pieces.
-        limits: How many subjects are rolled out together.
-    """
+    """A saved model, the subjects it is judged on, and what is finished."""
 
     model: SavedMethod
     judged: Judged
@@ -117,11 +99,7 @@ class Evaluation:
         out: Path,
         limits: Limits = DEFAULT_LIMITS,
     ) -> Self:
-        """Begin an evaluation, or continue the same one; `out` is the results.csv.
-
-        Raises:
-            ConfigError: Another evaluation with these results was stopped.
-        """
+        """Begin an evaluation, or continue the same one; `out` is the results.csv."""
         request = {
             "model_hash": archive.checksum(folder),
             "data_hash": hash_data(judged.cohort),
@@ -145,10 +123,7 @@ class Evaluation:
     ) -> Iterator[dict[str, Any]]:
         """One row of results.csv after the other; finished ones are not computed again.
 
-        Args:
-            settings: The operating points.
-            progress: Show a bar over the subjects of all points.
-            say: Receives a sentence on what was kept from before.
+        `say` receives a sentence on what was kept from before.
         """
         kept = [self.finished.get(f"{_name(setting)}.json") for setting in settings]
         n_kept, n = sum(row is not None for row in kept), len(self.judged.cohort)

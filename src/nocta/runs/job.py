@@ -15,16 +15,13 @@ from nocta.core.cohort import Cohort
 from nocta.core.operating_points import cost_of_everything
 from nocta.core.predictor import Predictor
 from nocta.methods.contract import Method
-from nocta.runs.audits import audit_points
 from nocta.runs.details import describe_rollout
 from nocta.runs.method_options import given_options, make_method, option_defaults
-from nocta.runs.operating_points import operating_points, roll_out
-from nocta.runs.record import CohortDescription, JobRecord, TuningRecord
-from nocta.runs.record import Job as Job
+from nocta.runs.operating_points import audit_points, operating_points, roll_out
+from nocta.runs.record import CohortDescription, Job, JobRecord, TuningRecord
 from nocta.runs.results import MEASURES, TIMES, make_row
 from nocta.runs.setup import Setup
-from nocta.runs.tuning import Tuning, tune
-from nocta.runs.validation_area import ValidationArea
+from nocta.runs.tuning import Tuning, ValidationArea, tune
 from nocta.runs.versions import versions
 
 
@@ -46,16 +43,8 @@ def run_job(
 ) -> JobRecord:
     """Tune the method if requested, fit it, roll it out at every operating point, and audit it.
 
-    Args:
-        setup: What all jobs of the comparison share.
-        job: The method and the seed.
-        shared: The predictor of this seed, for methods that share one.
-        tuning: Finished trials, as `Tuning.to_dict` gives them; without them the method is tuned
-            here, if the setup asks for it.
-        progress: Show the method's own progress bars.
-
-    Raises:
-        LeakageError: The audit found that the policy used something it never acquired.
+    `shared` is the predictor of this seed, for methods that share one. `tuning` holds finished
+    trials, as `Tuning.to_dict` gives them; without them the method is tuned here.
     """
     started = clock.perf_counter()
     cohort = setup.source.load(job.seed)
@@ -126,7 +115,7 @@ class _Learning:
         return self._area.score([roll_out(method, s, self.val, setup, seed) for s in settings])
 
     def tune(self, found: Mapping[str, Any] | None) -> TuningRecord:
-        """Try options on validation, if that was not done before, and choose."""
+        """Try options on validation, if that was not done before."""
         if found is None:
             tuning = make_tuning(self.setup, self.job)
             tuning.open()
@@ -147,7 +136,6 @@ def score_options(
 
 
 def make_tuning(setup: Setup, job: Job) -> Tuning:
-    """The search for the options of a job."""
     method = build_method(setup, job)
     defaults = option_defaults(job.method, getattr(method, "preset", setup.preset))
     return Tuning(method, job.seed, setup.n_trials, given_options(job.options), defaults)

@@ -24,16 +24,7 @@ BUNDLE = "options"
 def make_method(
     name: str, options: Mapping[str, Any], *, preset: str = "default", quick: bool = False
 ) -> Method:
-    """A method with its options, not fitted yet.
-
-    Args:
-        name: The name of the method.
-        options: By name; the others keep their defaults.
-        preset: For methods that have presets.
-        quick: A quick run, for methods that have one.
-
-    Raises:
-        ConfigError: There is no such option, or its value cannot work.
+    """A method with its options, not fitted yet; preset and quick are for methods that know them.
 
     Example:
         >>> make_method("nocta-amortized", {"hidden": 32}).options
@@ -74,12 +65,7 @@ def given_options(options: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def option_defaults(name: str, preset: str = "default") -> dict[str, Any]:
-    """Every option of a method that has a default, with it.
-
-    Example:
-        >>> option_defaults("nocta-amortized")["hidden"]
-        64
-    """
+    """Every option of a method that has a default, with it."""
     cls = method_class(name)
     fields = dict(constructor_options(cls).model_fields)
     bundle = cls.option_bundle(preset)
@@ -90,10 +76,5 @@ def option_defaults(name: str, preset: str = "default") -> dict[str, Any]:
 
 
 def typed(value: Any) -> str:
-    """The value of an option as one would type it.
-
-    Example:
-        >>> typed([1, 2]), typed("beam")
-        ('[1, 2]', 'beam')
-    """
+    """The value of an option as one would type it."""
     return value if isinstance(value, str) else json.dumps(value)

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from typing import Any
 
 from nocta.core.catalog import Catalog
 from nocta.core.currency import money
+from nocta.methods.saving import SavedMethod
 from nocta.model.nocta import NOCTA
 
+_QUICK = "A quick run (`--quick`): too little data and training to be of use."
 _WHAT = {
     "amortized": "NOCT-Amortized: a network predicts what a plan will save.",
     "contrastive": "NOCT-Contrastive: similar training subjects vote on a plan.",
@@ -27,7 +30,7 @@ def model_card(model: NOCTA) -> str:
         f"{_WHAT.get(model.estimator, other)} Preset `{model.preset}`. It says which features to "
         f"acquire next, and when, and predicts the class ({', '.join(model.classes_)}) at every "
         f"visit. One fit serves every cost weight and every budget.",
-        "A quick run (`--quick`): too little data and training to be of use." * request["quick"],
+        _QUICK * request["quick"],
         _shares(model),
         "## Data",
         _list(
@@ -61,6 +64,25 @@ def model_card(model: NOCTA) -> str:
         "## Made with",
         f"Seed {request['seed']}; versions and hashes in `manifest.json`, the course of training "
         f"in `log.json`.",
+    ]
+    return "\n\n".join(part for part in parts if part) + "\n"
+
+
+def method_card(saved: SavedMethod) -> str:
+    """Markdown: what the method is, what it was fitted on, and how it did on validation."""
+    record, currency = saved.record_, saved.catalog_.currency
+    what = (type(saved.method).__doc__ or "").split("\n\n")[0].replace("\n    ", " ")
+    parts = [
+        f"# `{saved.name}` for {record['dataset']}",
+        what,
+        _QUICK * record["request"]["quick"],
+        f"{record['n_train']} subjects to learn from, {record['n_val']} to choose on, "
+        f"{record['n_test']} kept aside and never used. Acquiring everything that was recorded "
+        f"costs {money(record['cost_of_everything'], currency)} per subject.",
+        "## On validation",
+        _validation(record["validation"], currency),
+        "These subjects also decided when training stopped, so the numbers are somewhat "
+        "optimistic; `nocta evaluate` measures on the subjects kept aside.",
     ]
     return "\n\n".join(part for part in parts if part) + "\n"
 
@@ -127,15 +149,17 @@ def _costs(catalog: Catalog) -> str:
 
 def _validation(points: list[dict[str, Any]], currency: str) -> str:
     names = ("accuracy", "ap", "roc_auc", "cross_entropy")
+    is_weight = all("cost_weight" in point for point in points)
     rows = [
         (
-            f"{point['cost_weight']:.4g}",
+            f"{point['cost_weight']:.4g}" if is_weight else json.dumps(point["setting"]),
             money(point["cost"], currency),
             *("" if point[name] is None else f"{point[name]:.3f}" for name in names),
         )
         for point in points
     ]
-    return _table(("cost weight", "mean cost", "accuracy", "AP", "ROC AUC", "cross-entropy"), rows)
+    knob = "cost weight" if is_weight else "setting"
+    return _table((knob, "mean cost", "accuracy", "AP", "ROC AUC", "cross-entropy"), rows)
 
 
 def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:

@@ -1,12 +1,11 @@
 """The exact frontier of a data set that is drawn from a finite task.
 
-The frontier of the paper's task takes a minute or two to compute and never changes, so the file
-that `nocta optimum synthetic` writes ships with the package. A test computes it again.
+That of the paper's task takes minutes to compute and never changes, so the file that `nocta optimum
+synthetic` writes ships with the package. A test computes it again.
 """
 
 from __future__ import annotations
 
-import csv
 from importlib import resources
 from pathlib import Path
 
@@ -16,17 +15,14 @@ from nocta import datasets
 from nocta.core.errors import ConfigError
 from nocta.exact.optimum import OptimalFrontier, optimal_frontier
 from nocta.exact.task import FiniteTask
+from nocta.runs.files import write_atomically
 from nocta.runs.setup import DataSource
 
 COLUMNS = ("cost", "accuracy")
 
 
 def finite_task(source: DataSource) -> FiniteTask:
-    """The task a data set is drawn from.
-
-    Raises:
-        ConfigError: The data set is a table, or its card names no finite task.
-    """
+    """The task a data set is drawn from."""
     make = source.card.finite_task if source.card is not None else None
     if make is None:
         known = [name for name in datasets.names() if datasets.card(name).finite_task is not None]
@@ -44,14 +40,7 @@ def compute_optimum(source: DataSource, *, progress: bool = False) -> OptimalFro
 
 
 def shipped_optimum(source: DataSource) -> OptimalFrontier | None:
-    """The frontier that ships with the package; `None` if there is none for these data.
-
-    Example:
-        >>> from nocta.exact.optimum import accuracy_at
-        >>> float(accuracy_at(shipped_optimum(DataSource("synthetic")), 8.952).round(3))
-        0.845
-        >>> shipped_optimum(DataSource("pbc-stage"))
-    """
+    """The frontier that ships with the package; `None` if there is none for these data."""
     if not source.is_as_published or source.card is None or source.card.finite_task is None:
         return None
     file = resources.files(__package__).joinpath(f"{source.card.name}_optimum.csv")
@@ -63,20 +52,12 @@ def shipped_optimum(source: DataSource) -> OptimalFrontier | None:
 
 def write_optimum(frontier: OptimalFrontier, path: Path) -> None:
     """Write `cost,accuracy`, one vertex per line, cheapest first."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with path.open("w", newline="", encoding="utf-8") as file:
-        writer = csv.writer(file, lineterminator="\n")
-        writer.writerow(COLUMNS)
-        writer.writerows((f"{p.cost:.10g}", f"{p.accuracy:.10g}") for p in frontier)
+    lines = [f"{p.cost:.10g},{p.accuracy:.10g}\n" for p in frontier]
+    write_atomically(path, "".join([",".join(COLUMNS) + "\n", *lines]))
 
 
 def read_optimum(path: Path, horizon: int) -> OptimalFrontier:
-    """Read a file written by `write_optimum`.
-
-    Args:
-        path: The file.
-        horizon: Number of times of the task; cost weights are in correct labels over all times.
-    """
+    """Read a file of `write_optimum`; cost weights are in correct labels over the horizon."""
     table = np.atleast_2d(np.loadtxt(path, delimiter=",", skiprows=1))
     cost, accuracy = table.T
     slope = np.diff(accuracy) / np.diff(cost)

@@ -6,12 +6,7 @@ import time as clock
 
 from nocta.core.predictor import Predictor, Savable
 from nocta.predictors import fitting
-from nocta.predictors.registry import (
-    BUILT_IN,
-    check_predictor_name,
-    new_predictor,
-    predictor_class,
-)
+from nocta.predictors.registry import BUILT_IN, check_predictor_name, new_predictor, predictor_class
 from nocta.runs.job import FittedPredictor
 from nocta.runs.optimum import finite_task
 from nocta.runs.setup import DataSource, Setup
@@ -29,16 +24,11 @@ def shared_predictor(setup: Setup, seed: int) -> FittedPredictor:
     if setup.predictor == "bayes":
         return FittedPredictor(bayes_predictor(setup.source), 0.0)
     started = clock.perf_counter()
-    predictor = fit_predictor(setup, seed)
-    return FittedPredictor(predictor, clock.perf_counter() - started)
-
-
-def fit_predictor(setup: Setup, seed: int) -> Predictor:
-    """Fit the preset's predictor, or a plug-in, on the training subjects of a seed."""
     train, val, _ = setup.source.split(setup.source.load(seed), seed)
-    return fitting.fit_predictor(
+    predictor = fitting.fit_predictor(
         train, val, setup.preset, seed, kind=setup.predictor, quick=setup.quick
     )
+    return FittedPredictor(predictor, clock.perf_counter() - started)
 
 
 def bayes_predictor(source: DataSource) -> Predictor:

@@ -1,8 +1,7 @@
 """The record of one finished job: the single format between a job, its file and the report.
 
-`jobs/NAME.json` holds one `JobRecord`. Its keys are the field names below, so renaming a field
-changes the file format. A field with a default may be absent from files of earlier versions.
-Numbers that are not defined are NaN here and null in the file.
+`jobs/NAME.json` holds one `JobRecord`. Its keys are the field names, so renaming a field changes
+the file format. A field with a default may be absent from files of earlier versions.
 """
 
 from __future__ import annotations
@@ -17,6 +16,7 @@ from pydantic import PlainValidator, TypeAdapter, ValidationError
 
 from nocta.core.catalog import Catalog
 from nocta.core.errors import ConfigError
+from nocta.evaluation.audit import AuditReport
 from nocta.methods.registry import method_class
 from nocta.runs.results import Number, Row, plain
 
@@ -55,7 +55,6 @@ class Job:
         return re.sub(r"[^\w.=-]+", "_", f"{self.label}-seed{self.seed}")
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data, as written beside the results."""
         return _plain_fields(self)
 
     @property
@@ -75,27 +74,18 @@ class CalibrationCurve:
 
 @dataclass(frozen=True, kw_only=True)
 class PointDetails:
-    """What the report shows about one operating point.
+    """What the report shows about one operating point; metrics are pooled over all labelled pairs.
 
     Args:
         cost: Mean charge per subject.
-        accuracy: This and the following metrics are pooled over all labelled pairs.
-        ap: Average precision.
-        roc_auc: Area under the ROC curve.
-        cross_entropy: In nats.
-        brier: Brier score.
-        calibration_error: Expected calibration error.
         tail_loss: Mean loss of the worst tenth of the subjects.
-        n_subjects: Test subjects.
-        n_labels: Labelled pairs.
         mean_stop_time: Last slot with a request, over subjects with any request.
         stop_histogram: Number of subjects without a request, with the last one at slot 0, 1, ...
         per_time: By metric (and `cost`), one number per slot.
         band: 95 % bootstrap interval of the headline metric over subjects.
-        calibration: Reliability curve; `None` without labels.
         acquired: Share of subjects who acquired each feature at each slot, `(L, M)`.
-        ledger: Mean charge per subject by feature and fee.
         together: What the same subjects acquire at two slots, most often first.
+        ledger: Mean charge per subject by feature and fee.
     """
 
     cost: Number
@@ -119,18 +109,9 @@ class PointDetails:
 
 
 @dataclass(frozen=True)
-class AuditPoint:
-    """What the audit verified at one operating point; see `nocta.evaluation.audit`."""
+class AuditPoint(AuditReport):
+    """What the audit verified at one operating point."""
 
-    policy: str
-    availability: str
-    results: str
-    n_subjects: int
-    n_decisions: int
-    n_predictions: int
-    kinds: tuple[str, ...]
-    cuts: tuple[int, ...]
-    seconds: float
     setting: dict[str, Any]
     finding: str
 
@@ -192,7 +173,6 @@ class TuningRecord:
 
     @classmethod
     def read(cls, data: Mapping[str, Any]) -> TuningRecord:
-        """From plain data."""
         found: TuningRecord = _reader(TuningRecord).validate_python(data)
         return found
 
@@ -201,15 +181,8 @@ class TuningRecord:
 class JobRecord:
     """Everything that is kept of a finished job.
 
-    Args:
-        job: The method, the seed and the options.
-        tuning: Every trial and the choice; `None` if nothing was tuned.
-        rows: Its rows of results.csv, one per operating point.
-        details: What the report shows about each row.
-        audit: What was verified; `None` if no subject was audited.
-        cohort: Names and sizes of the data.
-        versions: Version of each package that can change a number.
-        seconds: Wall time.
+    `tuning` is `None` if nothing was tuned, `audit` if no subject was audited. `rows` are its rows
+    of results.csv, one per operating point; `details` has what the report shows about each.
     """
 
     job: Job
@@ -223,15 +196,7 @@ class JobRecord:
 
     @classmethod
     def read(cls, data: Mapping[str, Any], origin: object = "a job file") -> JobRecord:
-        """Inverse of `to_dict`.
-
-        Args:
-            data: The content of a job file.
-            origin: The file, for the error message.
-
-        Raises:
-            ConfigError: A key is missing, or a value has the wrong type.
-        """
+        """Inverse of `to_dict`; errors name the file `origin`."""
         try:
             found: JobRecord = _reader(JobRecord).validate_python(data)
             return found
@@ -244,7 +209,6 @@ class JobRecord:
             ) from None
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data, as written to the job file."""
         return _plain_fields(self)
 
 

@@ -57,13 +57,7 @@ TIMES = ("fit_seconds", "rollout_seconds")
 
 
 def make_row(keys: Mapping[str, Any], setting: Mapping[str, Any], **measures: Any) -> Row:
-    """One row.
-
-    Args:
-        keys: dataset, method, preset, availability, seed and split.
-        setting: The method's own trade-off knob.
-        measures: The other columns.
-    """
+    """One row: `keys` are dataset, method, preset, availability, seed and split."""
     return Row(
         **keys,
         cost_weight=setting.get("cost_weight"),

@@ -13,7 +13,7 @@ from nocta.core.errors import ConfigError, DataError
 from nocta.evaluation.audit import AuditReport, audit
 from nocta.methods.saving import SavedMethod, as_saved
 from nocta.model.nocta import NOCTA
-from nocta.runs.audits import MAX_CUTS
+from nocta.runs.operating_points import MAX_CUTS
 from nocta.runs.setup import DataSource, hash_data
 from nocta.tables.table import read_table
 from nocta.tables.validate import DIVIDING
@@ -26,7 +26,6 @@ class Judged:
     """The subjects a model is judged on.
 
     Args:
-        cohort: The subjects.
         part: `"test"`, those kept aside when the model was fitted, or `"all"`.
         note: Why these, in a sentence.
         remarks: What was left out when they were read, in sentences.
@@ -56,14 +55,11 @@ def subjects_to_judge(
 
     Args:
         model: Saved by `nocta fit`, so that it knows its split.
-        data: A built-in name, or the path of a table.
-        table: Whether `data` is a path.
+        data: A built-in name, or with `table` the path of a table.
         schema: Schema of a table; the model's own by default.
         path: Files of a built-in data set.
-        part: By default the test part of the data the model was fitted on, and every subject of
-            any other data.
-        data_options: Options of a built-in data set's loader, in place of those with which the
-            model's own data were read.
+        part: By default the test part of the model's own data, and all of any other data.
+        data_options: Options of the loader, in place of those of the model's own data.
     """
     request = model.record_.get("request")
     if request is None:

@@ -35,9 +35,7 @@ class Workers(Protocol):
         """How many workers there are now."""
         ...
 
-    def submit(self, function: Callable[..., R], *args: Any) -> Future[R]:
-        """Start a task."""
-        ...
+    def submit(self, function: Callable[..., R], *args: Any) -> Future[R]: ...
 
 
 class ThisProcess:
@@ -66,7 +64,6 @@ class Processes:
         self.executor: Any = None
 
     def submit(self, function: Callable[..., R], *args: Any) -> Future[R]:
-        """Start a task in a process that is free."""
         from joblib.externals.loky import get_reusable_executor
 
         self.executor = get_reusable_executor(
@@ -91,9 +88,8 @@ class Processes:
 def open_workers(n_jobs: int, dask: str | None = None) -> Iterator[Workers]:
     """Start workers, and end them at the end of the block, at once if an exception ends it.
 
-    Args:
-        n_jobs: Number of processes; with one, this process does the work itself.
-        dask: Address of a Dask scheduler, whose workers are then used instead.
+    With one job this process does the work itself. `dask` is the address of a scheduler whose
+    workers are used instead.
     """
     if dask is not None:
         from nocta.runs.cluster import connect
@@ -124,19 +120,12 @@ def run_tasks(
     n_at_once: Callable[[], int],
     running: dict[Future[R], T],
 ) -> Iterator[tuple[T, Future[R]] | None]:
-    """Run tasks and yield each with its future when it has ended.
+    """Run tasks and yield each with its future when it has ended, and `None` in idle seconds.
 
     A process that dies can break those beside it, so all tasks that ended this way are run once
     more, one at a time. A future that holds such an error is therefore that of the task to blame.
-
-    Args:
-        next_task: The next task that can start beside those that are running, if there is one.
-        submit: Starts a task.
-        n_at_once: How many may be running now.
-        running: Holds what is running.
-
-    Yields:
-        Ended tasks, successful ones first; and `None` every second in which none ends.
+    `next_task` gets what is running and returns a task that can start beside it, if there is one;
+    `n_at_once` says how many may be running now.
     """
     suspects: list[T] = []
     while True:
@@ -181,7 +170,7 @@ def use_one_thread() -> None:
 
 
 def check_workers_know(dataset: str | None, methods: Iterable[str]) -> None:
-    """Raise `ConfigError` if a name exists in this process only; a table is no data set."""
+    """Refuse names that exist in this process only; `dataset` is `None` for a table."""
     from nocta import datasets
     from nocta.methods import registry
 

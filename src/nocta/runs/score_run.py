@@ -45,11 +45,8 @@ _OTHER = "Use the same model and settings to continue, --force to start over, or
 class ScoreRequest:
     """What every subject is scored with.
 
-    Args:
-        model: Folder of the model, reachable from wherever parts are scored.
-        model_hash: Of its manifest, to notice another model under the same name.
-        cost_weight: What one unit of cost is worth in loss (`alpha`).
-        budget: What may still be spent on each subject.
+    The model's folder must be reachable from wherever parts are scored; the hash of its manifest
+    shows another model under the same name. The budget is what may still be spent on each subject.
     """
 
     model: str
@@ -79,25 +76,16 @@ def score_cohort(
     progress: bool = False,
     say: Callable[[str], None] = lambda _: None,
 ) -> int:
-    """Score every subject of a cohort.
+    """Score every subject of a cohort; returns how many there are.
 
     Args:
-        request: Model and settings.
         cohort: A Parquet file with what was acquired so far, or a folder of such files.
         out: A name that ends in .parquet becomes one file; any other a folder with one file
             per part of the input.
         force: Replace results of other settings, and of parts that the cohort does not have.
         n_jobs: Processes of this machine; one per core by default.
         dask: Address of a Dask scheduler, whose workers then do the work.
-        progress: Show a bar with the time left.
         say: Receives a sentence on what was kept from before.
-
-    Returns:
-        How many subjects were scored.
-
-    Raises:
-        ConfigError: The place is taken by something else.
-        ProcessKilled: A part ended its process twice.
     """
     schema = archive.read_manifest(request.model)["schema"]
     parts = CohortParts.open(cohort, schema)
@@ -142,13 +130,13 @@ class ScorePart:
 
     @property
     def file(self) -> str:
-        """Name of its result."""
         return f"{self.part.name}.parquet"
 
     def made_from(self) -> dict[str, Any]:
         """What its result is made from; the input is read for its hash, once."""
         rows = None if self.part.rows is None else list(self.part.rows)
-        return {**self.request.to_dict(), "input_hash": _hash(self.part.path), "rows": rows}
+        hashed = _hash_of(str(self.part.path), file_state(self.part.path))
+        return {**self.request.to_dict(), "input_hash": hashed, "rows": rows}
 
     def is_finished(self, finished: Checkpoint) -> bool:
         """Whether its result is there and was made from the same input."""
@@ -268,7 +256,6 @@ def _keep(finished: Checkpoint, job: ScorePart, data: bytes) -> None:
 def _whole(
     request: ScoreRequest, parts: Sequence[tuple[str, dict[str, Any] | None]]
 ) -> dict[str, Any]:
-    """What one file of all parts is made from."""
     text = json.dumps([[name, made] for name, made in parts])
     inputs = hashlib.sha256(text.encode()).hexdigest()
     return {**request.to_dict(), "input_hash": inputs, "rows": None}
@@ -313,10 +300,6 @@ def _with_subjects_as_in(part: Part, column: str, scored: Any) -> Any:
     kind = parquet.read_schema(part.path).field(column).type
     wanted = pa.int64() if pa.types.is_integer(kind) else pa.string()
     return scored.set_column(0, "subject", scored["subject"].cast(wanted))
-
-
-def _hash(path: Path) -> str:
-    return _hash_of(str(path), file_state(path))
 
 
 @lru_cache(maxsize=1 << 16)

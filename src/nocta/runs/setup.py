@@ -9,7 +9,7 @@ import hashlib
 import json
 import tomllib
 from collections.abc import Callable, Mapping
-from dataclasses import MISSING, asdict, dataclass, field, fields, replace
+from dataclasses import asdict, dataclass, field, replace
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -34,11 +34,7 @@ MOST_VALIDATION = 10_000
 QUICK_SUBJECTS = 800
 QUICK_POINTS = 4
 QUICK_TRIALS = 3
-_PART_NAMES = (
-    {"train", "training"},
-    {"val", "valid", "validation", "dev"},
-    {"test", "testing"},
-)
+_PART_NAMES = ({"train", "training"}, {"val", "valid", "validation", "dev"}, {"test", "testing"})
 
 
 @dataclass(frozen=True)
@@ -139,31 +135,6 @@ class DataSource:
         full = {name: str(Path(path).resolve()) for name, path in names.items() if path is not None}
         return replace(self, **full)  # type: ignore[arg-type]  # all of them texts
 
-    def _load_table(self) -> _Reading:
-        from nocta.datasets import LoadLog, LoadSummary
-        from nocta.tables.table import read_table
-
-        assert self.schema is not None
-        if self.data_options:
-            raise ConfigError(
-                f"'{self.data}' is a table, which is read as its schema says; data_options are "
-                f"for built-in data sets."
-            )
-        schema: Path | dict[str, Any] = Path(self.schema)
-        if self.split_column is not None:
-            found = tomllib.loads(Path(self.schema).read_text("utf-8"))
-            schema = {**found, "split": self.split_column}
-        reading = read_table(Path(self.data), schema)
-        log = LoadLog(sources=[self.data], notes=list(reading.notes))
-        return reading.cohort, lambda: LoadSummary.of(reading.cohort, log)
-
-    def _load_built_in(self, seed: int) -> _Reading:
-        from nocta import datasets
-
-        options = {**self.data_options, **({"seed": seed} if self.is_drawn else {})}
-        cohort, summary = datasets.load_with_summary(self.data, path=self.path, **options)
-        return cohort, lambda: summary
-
     def check_split_column(self) -> None:
         """Refuse a split column that a built-in data set does not have; nothing is read."""
         from nocta import datasets
@@ -216,7 +187,26 @@ _Reading = tuple[Cohort, Callable[[], "LoadSummary"]]
 
 @lru_cache(maxsize=2)
 def _read(source: DataSource, seed: int, states: tuple[Any, ...]) -> _Reading:
-    return source._load_table() if source.schema else source._load_built_in(seed)
+    from nocta import datasets
+
+    if not source.schema:
+        options = {**source.data_options, **({"seed": seed} if source.is_drawn else {})}
+        cohort, summary = datasets.load_with_summary(source.data, path=source.path, **options)
+        return cohort, lambda: summary
+    if source.data_options:
+        raise ConfigError(
+            f"'{source.data}' is a table, which is read as its schema says; data_options are "
+            f"for built-in data sets."
+        )
+    from nocta.tables.table import read_table
+
+    schema: Path | dict[str, Any] = Path(source.schema)
+    if source.split_column is not None:
+        found = tomllib.loads(Path(source.schema).read_text("utf-8"))
+        schema = {**found, "split": source.split_column}
+    reading = read_table(Path(source.data), schema)
+    log = datasets.LoadLog(sources=[source.data], notes=list(reading.notes))
+    return reading.cohort, lambda: datasets.LoadSummary.of(reading.cohort, log)
 
 
 def _read_parts(
@@ -294,12 +284,10 @@ class Setup:
         )
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data, as it is written beside the results."""
         found: dict[str, Any] = plain(asdict(self))
         return found
 
     def differences(self, other: Mapping[str, Any]) -> list[str]:
-        """How another setup (as plain data) differs, in words."""
         return differences(other, self.to_dict(), request_defaults(type(self)))
 
 
@@ -321,12 +309,7 @@ def hash_data(cohort: Cohort) -> str:
 
 def request_defaults(kind: type[Any]) -> dict[str, Any]:
     """Default values of a setup or a fit, for entries that an older version did not write."""
-    found: dict[str, Any] = {}
-    for entry in (*fields(DataSource), *fields(kind)):
-        if entry.default is not MISSING:
-            found[entry.name] = plain(entry.default)
-        elif entry.default_factory is not MISSING:
-            found[entry.name] = entry.default_factory()
+    found: dict[str, Any] = plain(asdict(kind(DataSource(""))))
     return found
 
 

@@ -39,8 +39,7 @@ class JobStore:
     def open(self, setup: Setup, data_hash: str, jobs: Sequence[Job] = ()) -> None:
         """Begin a comparison in the folder, or continue one with the same setup and data.
 
-        Raises:
-            ConfigError: The folder holds something else, or results that `jobs` do not replace.
+        Results in the folder that are neither kept nor among `jobs` are an error.
         """
         there = recognize(self.directory)
         if there is Folder.FILE:
@@ -82,23 +81,15 @@ class JobStore:
             )
 
     def is_finished(self, job: Job) -> bool:
-        """Whether the job need not be run again; a damaged file counts as missing.
-
-        Raises:
-            ConfigError: A job of that name was run with other options.
-        """
-        record = self._pieces.get(_piece(job))
-        if record is None:
-            return False
-        found = record["job"]
-        path = self._pieces.path(_piece(job))
-        if found != job.to_dict():
+        """Whether the job need not be run again; a damaged file counts as missing."""
+        record = self.read(job)
+        if record is not None and record.job.to_dict() != job.to_dict():
             raise ConfigError(
-                f"'{path}' was made with method '{found['method']}' and options "
-                f"{found['options']}; now it is method '{job.method}' and options "
+                f"'{self._pieces.path(_piece(job))}' was made with method '{record.job.method}' "
+                f"and options {record.job.options}; now it is method '{job.method}' and options "
                 f"{job.to_dict()['options']}. Give the job another label, or choose another --out."
             )
-        return True
+        return record is not None
 
     def read(self, job: Job) -> JobRecord | None:
         """A finished job; `None` if it is not finished or its file is damaged."""
@@ -144,11 +135,7 @@ class JobStore:
         self._pieces.write(f"jobs/predictor-seed{seed}", save)
 
     def records(self, order: Sequence[str] = (), *, skip_damaged: bool = False) -> list[JobRecord]:
-        """Every finished job, methods in this order (others after them), then by seed.
-
-        Raises:
-            ConfigError: The file of a job is damaged, and damaged files are not to be skipped.
-        """
+        """Every finished job, methods in this order (others after them), then by seed."""
         found = []
         for piece in self._pieces.names("jobs/*.json"):
             record = self._record(piece)

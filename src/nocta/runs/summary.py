@@ -7,6 +7,7 @@ the split. Differences are paired: both methods saw the same split.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import permutations
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -36,20 +37,12 @@ _TOLERANCE = 1e-9
 
 
 def mean_and_error(values: Sequence[float] | NDArray[np.float64]) -> tuple[float, float]:
-    """Mean and standard error over seeds; a single value has no error.
-
-    Example:
-        >>> mean_and_error([1.0, 3.0])
-        (2.0, 1.0)
-        >>> mean_and_error([1.0])
-        (1.0, nan)
-    """
+    """Mean and standard error over seeds; the error of a single value is NaN."""
     found = paired_difference(values, np.zeros(len(values)))
     return found.mean, found.standard_error
 
 
 def frontiers_by_seed(results: pd.DataFrame, method: str, quality: str) -> dict[int, Frontier]:
-    """The operating points of a method at every seed."""
     rows = results[results["method"] == method]
     return {
         int(seed): Frontier(group["cost"].to_numpy(), group[quality].to_numpy(), quality, method)
@@ -70,8 +63,7 @@ def cost_range(results: pd.DataFrame, methods: Sequence[str]) -> tuple[float, fl
 def wide_methods(results: pd.DataFrame, methods: Sequence[str]) -> list[str]:
     """The methods whose operating points cover at least half of the widest range of costs.
 
-    Acquiring nothing, everything, or only at the first visit covers little or no range. Such a
-    method would make the common range almost empty.
+    Others, such as acquiring nothing, would make the common range almost empty.
     """
     spans = {m: cost_range(results, [m]) for m in methods}
     widths = {m: span[1] - span[0] if span else 0.0 for m, span in spans.items()}
@@ -97,10 +89,6 @@ def summarize_results(results: pd.DataFrame, methods: Sequence[str]) -> pd.DataF
     `wide_methods` (the area under its quality-cost curve, divided by the width). Rows with
     `versus` hold the paired difference to another method over the common costs of the two, or at
     a single cost if one of them has only one operating point.
-
-    Args:
-        results: Rows of results.csv.
-        methods: In the order of the table.
     """
     import pandas as pd
 
@@ -112,42 +100,24 @@ def summarize_results(results: pd.DataFrame, methods: Sequence[str]) -> pd.DataF
             for method in wide:
                 found = quality_per_seed(results, method, quality, shared)
                 rows.append(_summary_row(quality, method, "", list(found.values()), shared))
-        for method in methods:
-            for other in methods:
-                if other != method:
-                    rows += _difference(results, quality, method, other)
+        for method, other in permutations(methods, 2):
+            costs = cost_range(results, [method, other])
+            if costs is not None:
+                ours = quality_per_seed(results, method, quality, costs)
+                theirs = quality_per_seed(results, other, quality, costs)
+                paired = [ours[seed] - theirs[seed] for seed in sorted(ours.keys() & theirs.keys())]
+                rows.append(_summary_row(quality, method, other, paired, costs))
     return pd.DataFrame(rows, columns=list(SUMMARY_COLUMNS))
-
-
-def _difference(
-    results: pd.DataFrame, quality: str, method: str, other: str
-) -> list[dict[str, object]]:
-    costs = cost_range(results, [method, other])
-    if costs is None:
-        return []
-    ours = quality_per_seed(results, method, quality, costs)
-    theirs = quality_per_seed(results, other, quality, costs)
-    paired = [ours[seed] - theirs[seed] for seed in sorted(ours.keys() & theirs.keys())]
-    return [_summary_row(quality, method, other, paired, costs)]
 
 
 def _summary_row(
     quality: str, method: str, versus: str, values: list[float], costs: tuple[float, float]
-) -> dict[str, object]:
-    mean, error = mean_and_error(values)
-    found = (quality, method, versus, mean, error, len(values), *costs)
-    return dict(zip(SUMMARY_COLUMNS, found, strict=True))
+) -> tuple[object, ...]:
+    return (quality, method, versus, *mean_and_error(values), len(values), *costs)
 
 
 class MeanPoint(NamedTuple):
-    """An operating point of a method, averaged over seeds.
-
-    Attributes:
-        method: Label of the method.
-        point: Its number, from 0.
-        means: By column, mean and standard error; with `share_of_optimum` if the optimum is known.
-        n_seeds: Number of seeds that have it.
-    """
+    """An operating point of a method: mean and standard error over seeds of each column."""
 
     method: str
     point: int
@@ -178,8 +148,7 @@ def mean_points(
 def share_of_optimum(results: pd.DataFrame, optimum: OptimalFrontier) -> pd.DataFrame:
     """Accuracy of every operating point as a share of the best possible at the same cost.
 
-    A row with `point` "mean" follows the points of each method: the mean share over its points and
-    seeds.
+    A row with `point` "mean" (over points and seeds) follows the points of each method.
     """
     import pandas as pd
 
@@ -191,6 +160,8 @@ def share_of_optimum(results: pd.DataFrame, optimum: OptimalFrontier) -> pd.Data
     tables = []
     for method, points in table.groupby("method", sort=False):
         mean = points[["cost", "accuracy", "optimum", "ratio"]].mean().to_dict()
-        last = pd.DataFrame([{"method": method, "seed": "all", "point": "mean", **mean}])
-        tables += [points, last]
+        tables += [
+            points,
+            pd.DataFrame([{"method": method, "seed": "all", "point": "mean", **mean}]),
+        ]
     return pd.concat(tables, ignore_index=True)[list(OPTIMUM_COLUMNS)]

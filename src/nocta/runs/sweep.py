@@ -6,9 +6,10 @@ own, so a comparison that was stopped continues with the next trial.
 
 from __future__ import annotations
 
+import heapq
 import time as clock
 import traceback
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -21,8 +22,10 @@ from nocta.runs.scheduler import Workers, n_processes, open_workers, run_tasks, 
 from nocta.runs.setup import Setup, hash_data
 from nocta.runs.store import JobStore
 from nocta.runs.tasks import DataCheck, Outcome, Task, run_task
-from nocta.runs.time_left import duration, time_left
 from nocta.runs.tuning import Tuning, one_line
+
+#: A task that is late is given this share of its time so far.
+_OVERDUE = 0.1
 
 
 @dataclass(frozen=True)
@@ -47,17 +50,7 @@ def sweep(
     progress: bool = False,
     on_finished: Callable[[], None] = lambda: None,
 ) -> list[Failure]:
-    """Run what is left of `jobs` (see `compare`) and return the jobs that failed.
-
-    Args:
-        setup: What the jobs have in common.
-        jobs: All jobs of the comparison; finished ones are not run again.
-        store: Where finished jobs are kept.
-        n_jobs: Processes; one per core by default. With one, jobs run in this process.
-        dask: Address of a Dask scheduler, whose workers then run the jobs.
-        progress: Show a bar with an estimate of the time left.
-        on_finished: Called after every job that finished.
-    """
+    """Run what is left of `jobs` (see `compare`) and return the jobs that failed."""
     left = [job for job in jobs if not store.is_finished(job)]
     if not left:
         return []
@@ -88,9 +81,9 @@ def _plan(setup: Setup, left: Sequence[Job], store: JobStore) -> list[Task]:
     tasks: list[Task] = []
     for seed in sorted({job.seed for job in left}):
         jobs = [job for job in left if job.seed == seed]
-        if is_kept(setup) and any(job.shares_predictor for job in jobs):
-            if store.predictor(seed) is None:
-                tasks.append(Task(seed))
+        shared = is_kept(setup) and any(job.shares_predictor for job in jobs)
+        if shared and store.predictor(seed) is None:
+            tasks.append(Task(seed))
         tasks += [Task(seed, job) for job in jobs]
     return tasks
 
@@ -98,10 +91,8 @@ def _plan(setup: Setup, left: Sequence[Job], store: JobStore) -> list[Task]:
 def _known_times(jobs: Sequence[Job], store: JobStore) -> dict[str, list[float]]:
     """By method, how long the jobs took that were finished before."""
     found: dict[str, list[float]] = {}
-    for job in jobs:
-        record = store.read(job)
-        if record is not None:
-            found.setdefault(job.label, []).append(record.seconds)
+    for record in filter(None, map(store.read, jobs)):
+        found.setdefault(record.job.label, []).append(record.seconds)
     return found
 
 
@@ -248,3 +239,49 @@ def _outcome(future: Future[Outcome]) -> Outcome:
         return Outcome(reason="its process was killed, probably for lack of memory; try --jobs 1")
     details = "".join(traceback.format_exception(error))
     return Outcome(reason=one_line(error), traceback=details)
+
+
+def time_left(
+    waiting: Sequence[str],
+    running: Iterable[tuple[str, float]],
+    known: Mapping[str, Sequence[float]],
+    n_jobs: int,
+    *,
+    ignored: frozenset[str] = frozenset({"predictor"}),
+) -> str:
+    """Say how long it will take until the last task has ended; empty until that can be estimated.
+
+    A kind that has not ended once is assumed to take as long as the others, or as long as it has
+    been running; the estimate is then a lower bound.
+
+    Args:
+        waiting: The kind of every task that has not begun, in the order in which they begin.
+        running: The kind of every task that is running, and for how many seconds it has been.
+        known: By kind, how many seconds the tasks took that have ended.
+        n_jobs: How many run at once.
+        ignored: Kinds that do not predict how long others take.
+    """
+    running = list(running)
+    means = {kind: sum(seconds) / len(seconds) for kind, seconds in known.items() if seconds}
+    telling = [seconds for kind, seconds in means.items() if kind not in ignored]
+    if not telling or not (waiting or running):
+        return ""
+    guesses: dict[str, float] = {}
+    for kind, elapsed in [*((kind, 0.0) for kind in waiting), *running]:
+        if kind not in means:
+            typical = sum(telling) / len(telling)
+            guesses[kind] = max(guesses.get(kind, typical), elapsed * (1 + _OVERDUE))
+    expected = {**means, **guesses}
+    ends = [max(expected[kind] - elapsed, _OVERDUE * elapsed) for kind, elapsed in running]
+    ends += [0.0] * (n_jobs - len(ends))
+    heapq.heapify(ends)
+    for kind in waiting:  # each begins when the first of those before it has ended
+        heapq.heapreplace(ends, ends[0] + expected[kind])
+    return f"{'at least' if guesses else 'about'} {duration(max(ends))} left"
+
+
+def duration(seconds: float) -> str:
+    """Seconds, minutes or hours, in a few characters: 40 s, 7 min, 2.5 h."""
+    if seconds < 90:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"

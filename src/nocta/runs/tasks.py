@@ -20,13 +20,7 @@ from nocta.runs.tuning import one_line
 
 @dataclass(frozen=True)
 class Task:
-    """Fit the shared predictor of a seed, try options of a job, or run the job.
-
-    Args:
-        seed: Of the job or of the predictor.
-        job: `None` for the predictor.
-        options: To try on validation; `None` for the predictor and for the job itself.
-    """
+    """Fit the shared predictor of a seed (without a job), try options of a job, or run the job."""
 
     seed: int
     job: Job | None = None
@@ -79,10 +73,7 @@ def run_task(
     """Do one task in this process and return what comes of it, also if it fails.
 
     The predictor `shared` is fitted here if it is needed and not given. `tuning` holds the
-    finished trials of a job.
-
-    Raises:
-        ConfigError: This machine reads other data.
+    finished trials of a job. A machine that reads other data raises `ConfigError`.
     """
     use_one_thread()
     if check is not None:
@@ -91,22 +82,14 @@ def run_task(
     value: Any = None
     reason = details = ""
     try:
-        value = _do(setup, task, shared, tuning)
+        if shared is None and (task.job is None or task.job.shares_predictor):
+            shared = shared_predictor(setup, task.seed)
+        if task.job is None:
+            value = shared
+        elif task.options is not None:
+            value = score_options(setup, task.job, shared, task.options)
+        else:
+            value = run_job(setup, task.job, shared, tuning=tuning)
     except Exception as error:
         reason, details = one_line(error), traceback.format_exc()
     return Outcome(value, clock.perf_counter() - started, reason, details)
-
-
-def _do(
-    setup: Setup,
-    task: Task,
-    shared: FittedPredictor | None,
-    tuning: Mapping[str, Any] | None,
-) -> Any:
-    if task.job is None:
-        return shared_predictor(setup, task.seed)
-    if shared is None and task.job.shares_predictor:
-        shared = shared_predictor(setup, task.seed)
-    if task.options is not None:
-        return score_options(setup, task.job, shared, task.options)
-    return run_job(setup, task.job, shared, tuning=tuning)

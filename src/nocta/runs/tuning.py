@@ -1,9 +1,8 @@
 """Tuning: every method may try the same number of options on validation, and keeps the best.
 
-Trial 0 is the method with its defaults, so tuning never makes validation worse. Finished trials are
-kept in Optuna's own journal. A proposal depends on the seed, the number of trials so far and their
-scores alone, so a tuning that was stopped continues as if it had not been. Test subjects are not
-within reach of this module.
+Trial 0 is the method with its defaults, so tuning never makes validation worse. A proposal depends
+on the seed, the number of trials so far and their scores alone, so a tuning that was stopped
+continues as if it had not been. Test subjects are not within reach of this module.
 """
 
 from __future__ import annotations
@@ -12,11 +11,17 @@ import time as clock
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
+from numpy.typing import NDArray
 
+from nocta.core.cohort import Cohort
 from nocta.core.errors import MissingExtraError
+from nocta.core.metrics import LOWER_IS_BETTER, evaluate_pairs
+from nocta.core.operating_points import COST_SHARE, cost_of_everything
+from nocta.core.rollout import Rollout
+from nocta.evaluation.frontier import Frontier
 from nocta.methods.contract import Method
 from nocta.runs.results import plain
 
@@ -43,12 +48,8 @@ def load_optuna() -> Any:
 class Tuning:
     """The search for the options of one job: `ask` for options, `tell` how they did.
 
-    Args:
-        method: Its `search_space` says what there is to tune.
-        seed: Same seed and same scores, same proposals.
-        n_trials: How many options may be tried, including the defaults.
-        fixed: Options that the user chose, which are not searched.
-        defaults: Values of the other options, for the search to learn from.
+    The method's `search_space` says what there is to tune. Options in `fixed`, chosen by the user,
+    are not searched. The search learns from `defaults`, the values of the others.
     """
 
     def __init__(
@@ -146,12 +147,10 @@ class Tuning:
 
     @property
     def chosen(self) -> dict[str, Any]:
-        """Options of the best trial."""
         found: dict[str, Any] = self.trials[self.best]["options"] if self.trials else {}
         return found
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain data for the record of the job."""
         return {
             "n_trials": self.n_trials,
             "tuned": list(self.names),
@@ -163,10 +162,7 @@ class Tuning:
 
 
 def tune(tuning: Tuning, score: Callable[[dict[str, Any]], float]) -> Tuning:
-    """Try options until there are enough, in this process; higher scores are better.
-
-    The defaults have to work. Other options may raise errors.
-    """
+    """Try options until there are enough, in this process; the defaults must not raise errors."""
     while (options := tuning.ask()) is not None:
         started = clock.perf_counter()
         found, error = None, ""
@@ -231,3 +227,39 @@ class _Space:
             for name, (kind, limits) in self.asked.items()
         }
         return {"params": dict(self.values), "distributions": made}
+
+
+@dataclass(frozen=True)
+class ValidationArea:
+    """The scale on which the trials of all methods of a seed are scored.
+
+    The score is the mean quality over all costs from 0 to `high`, 90 % of the cost of acquiring
+    everything: the area under the curve through all operating points, divided by that range.
+    Every curve starts at cost 0 with the quality `start` of predicting the training frequency of
+    each class at each slot. It is linear between points and flat after the most expensive one, so
+    covering fewer costs gains nothing.
+    """
+
+    metric: str
+    high: float
+    start: float
+
+    @classmethod
+    def of(cls, train: Cohort, val: Cohort, metric: str) -> Self:
+        shape = (len(val), val.n_times, val.n_classes)
+        guess = np.broadcast_to(class_frequencies(train), shape)
+        start = evaluate_pairs(val.labels, guess, [metric])[metric]
+        return cls(metric, COST_SHARE[1] * cost_of_everything(val), start)
+
+    def score(self, rollouts: Sequence[Rollout]) -> float:
+        """Score of the operating points together, higher is better; NaN if undefined."""
+        area = Frontier.of(rollouts, self.metric).area(0.0, self.high, (0.0, self.start))
+        return -area if self.metric in LOWER_IS_BETTER else area
+
+
+def class_frequencies(cohort: Cohort) -> NDArray[np.float64]:
+    """Smoothed frequency of each class at each slot, `(L, C)`."""
+    classes = np.arange(cohort.n_classes)
+    counts = (cohort.labels[:, :, None] == classes).sum(axis=0).astype(float)
+    overall = (counts.sum(axis=0) + 1) / (counts.sum() + cohort.n_classes)
+    return np.asarray((counts + overall) / (counts.sum(axis=1, keepdims=True) + 1))

@@ -16,12 +16,7 @@ MORE = ("pyarrow", "faiss-cpu")
 
 @cache
 def source_hash() -> str:
-    """A short hash of the package's own code, which changes more often than its version.
-
-    Example:
-        >>> len(source_hash())
-        8
-    """
+    """A short hash of the package's own code, which changes more often than its version."""
     root = Path(__file__).parents[1]
     found = hashlib.sha256()
     for path in sorted(root.rglob("*.py")):
@@ -31,12 +26,7 @@ def source_hash() -> str:
 
 
 def versions(packages: Sequence[str] = PACKAGES) -> dict[str, str]:
-    """Version of Python and of each package that can change a number.
-
-    Example:
-        >>> "torch" in versions()
-        True
-    """
+    """Version of Python and of each package that can change a number."""
     found = {"python": platform.python_version()}
     for package in packages:
         try:

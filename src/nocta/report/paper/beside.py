@@ -45,10 +45,7 @@ def sheets(recipe: Recipe, evidence: Evidence) -> list[Sheet]:
 
 
 def printed_rows(recipe: Recipe, evidence: Evidence) -> tuple[list[PaperRow], str]:
-    """The paper's rows on these data, and their place if it is not the recipe's own table.
-
-    A comparison of methods on another data set of the paper uses that data set's table.
-    """
+    """The paper's rows on these data, and their place if it is not the recipe's own table."""
     rows, table = evidence.printed(recipe), published_for(evidence.setup.source)
     if rows or recipe.knobs or table is None:
         return rows, ""
@@ -77,8 +74,6 @@ def quality_at(
 
 def paper_sheet(evidence: Evidence, rows: Sequence[PaperRow], place: str = "") -> Sheet:
     """Every row of the paper, and ours at the same cost."""
-    import pandas as pd
-
     arms = {(arm.method, *arm.knob.items()): arm for arm in evidence.present}
     lines = []
     for row in rows:
@@ -99,7 +94,7 @@ def paper_sheet(evidence: Evidence, rows: Sequence[PaperRow], place: str = "") -
     return Sheet(
         "",
         f"The paper's rows{f' ({place})' if place else ''}, and ours at the same cost",
-        pd.DataFrame(lines),
+        lines,
         "± after the paper's numbers is as printed; after ours it is one standard error over "
         "seeds. Ours are interpolated between the two operating points around the cost, or taken "
         f"from the most expensive point if it is at most {NEAR:.0%} cheaper. A dash or fewer seeds "
@@ -109,8 +104,6 @@ def paper_sheet(evidence: Evidence, rows: Sequence[PaperRow], place: str = "") -
 
 def regime_sheet(evidence: Evidence) -> Sheet | None:
     """Quality at a low and at a high cost that every method reaches."""
-    import pandas as pd
-
     costs = cost_range(evidence.results, [arm.label for arm in evidence.present])
     if costs is None or not costs[0] < costs[1]:
         return None
@@ -126,7 +119,7 @@ def regime_sheet(evidence: Evidence) -> Sheet | None:
     return Sheet(
         "",
         "At a low and at a high cost",
-        pd.DataFrame(lines),
+        lines,
         f"At 25 % and 75 % of the range from {costs[0]:.2f} to {costs[1]:.2f}, the costs that all "
         f"methods reach. ±: one standard error over seeds.",
     )
@@ -134,8 +127,6 @@ def regime_sheet(evidence: Evidence) -> Sheet | None:
 
 def difference_sheet(evidence: Evidence) -> Sheet | None:
     """Paired differences: to the usual value of the varied option, or of NOCTA to other methods."""
-    import pandas as pd
-
     arms = {arm.label: arm for arm in evidence.present}
     references = _references(evidence.present)
     table = summarize_results(evidence.results, list(arms))
@@ -152,7 +143,7 @@ def difference_sheet(evidence: Evidence) -> Sheet | None:
     return Sheet(
         "differences",
         f"Paired differences in {METRIC_LABELS[evidence.metrics[0]]}",
-        pd.DataFrame(lines),
+        lines,
         "Mean over the common costs, paired by seed; ±: one standard error.",
     )
 
@@ -170,9 +161,6 @@ def _is_asked(arm: Arm, other: Arm, references: dict[str, str]) -> bool:
 
 
 def points_sheet(evidence: Evidence) -> Sheet:
-    """Our operating points, averaged over seeds."""
-    import pandas as pd
-
     arms = {arm.label: arm for arm in evidence.present}
     columns = ["cost", *evidence.metrics]
     lines = []
@@ -185,15 +173,13 @@ def points_sheet(evidence: Evidence) -> Sheet:
     return Sheet(
         "points",
         "Our operating points",
-        pd.DataFrame(lines),
+        lines,
         "Chosen on validation, or at given cost weights. ±: one standard error over seeds.",
     )
 
 
 def printed_sheet(recipe: Recipe) -> Sheet:
     """The paper's rows on its own data."""
-    import pandas as pd
-
     lines = []
     for row in recipe.rows:
         line: dict[str, Any] = {"dataset": row.dataset, "method": row.method, **row.knob}
@@ -201,4 +187,4 @@ def printed_sheet(recipe: Recipe) -> Sheet:
         for metric, value in row.metrics.items():
             line |= {metric: value, f"{metric}_spread": row.spreads[metric]}
         lines.append(line)
-    return Sheet("paper", "The paper's rows, on its own data", pd.DataFrame(lines), "As printed.")
+    return Sheet("paper", "The paper's rows, on its own data", lines, "As printed.")

@@ -36,7 +36,7 @@ N_VAL, N_TEST = 60, 120
 SEED = 0
 #: Short training changes the decisions, not the time they take.
 SHORT: dict[str, dict[str, Any]] = {
-    "nocta-contrastive": {"embedding_weights": [1.0], "embedding_epochs": 1},
+    "nocta-contrastive": {"embedding_weights": [1.0], "embedding_epochs": 1}
 }
 
 
@@ -61,8 +61,6 @@ BASE_QUICK = Size(L=4, M=2, O=50, n=60)
 
 def complexity_page(recipe: Recipe, request: Request, page: Page) -> None:
     """Time every method at every size, and fit exponents."""
-    import pandas as pd
-
     axes, base = (AXES_QUICK, BASE_QUICK) if request.quick else (AXES, BASE)
     orders = {row.method: dict(row.knob) for row in recipe.rows}
     times: list[dict[str, Any]] = []
@@ -76,8 +74,8 @@ def complexity_page(recipe: Recipe, request: Request, page: Page) -> None:
     if not times:
         reasons = "; ".join(page.failures[:3])
         raise ConfigError(f"No job of '{recipe.name}' finished: {reasons}")
-    frame = pd.DataFrame(times)
-    page.sheets[""] = [_growth(frame, orders), _times(frame)]
+    measured = Sheet("times", "Milliseconds per subject", times)
+    page.sheets[""] = [_growth(measured.frame, orders), measured]
     page.notes.append(
         f"Rollouts of {N_TEST} subjects on one thread, around L = {base.L}, M = {base.M}, |O| = "
         f"{base.O}, n = {base.n}. Decisions are made for all subjects together, so fixed work "
@@ -144,20 +142,13 @@ def _draw(size: Size) -> pd.DataFrame:
 
 
 def exponent(sizes: Sequence[float], seconds: Sequence[float]) -> float:
-    """The slope of log time over log size.
-
-    Example:
-        >>> round(exponent([10, 20, 40], [1.0, 4.0, 16.0]), 6)
-        2.0
-    """
+    """The slope of log time over log size."""
     if len(sizes) < 2:
         return float("nan")
     return float(np.polyfit(np.log(sizes), np.log(seconds), 1)[0])
 
 
 def _growth(times: pd.DataFrame, orders: dict[str, dict[str, Any]]) -> Sheet:
-    import pandas as pd
-
     lines = []
     for (method, axis), rows in times.groupby(["method", "axis"], sort=False):
         rows = rows.sort_values("size")
@@ -173,11 +164,6 @@ def _growth(times: pd.DataFrame, orders: dict[str, dict[str, Any]]) -> Sheet:
                 "last_ms": float(last["milliseconds"]),
             }
         )
-    order = {method: i for i, method in enumerate(orders)}
-    frame = pd.DataFrame(lines).sort_values("method", key=lambda m: m.map(order), kind="stable")
+    lines.sort(key=lambda line: [*orders].index(str(line["method"])))
     note = "Milliseconds per subject, first visit to last; exponents are slopes of log time."
-    return Sheet("", "Measured growth beside the paper's orders", frame, note)
-
-
-def _times(times: pd.DataFrame) -> Sheet:
-    return Sheet("times", "Milliseconds per subject", times)
+    return Sheet("", "Measured growth beside the paper's orders", lines, note)

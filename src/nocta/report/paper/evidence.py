@@ -23,7 +23,6 @@ from nocta.runs.record import Job
 from nocta.runs.results import read_results
 from nocta.runs.setup import DataSource, Setup
 from nocta.runs.store import JobStore
-from nocta.runs.sweep import Failure
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -43,12 +42,8 @@ class Request:
         sources: Data to use instead of the recipe's own.
         folders: Folders of finished comparisons to read instead of running anything.
         preset: Preset to use instead of the recipe's own.
-        n_seeds: Number of seeds; five by default, as in the paper.
-        quick: Quick run.
+        n_seeds: Five by default, as in the paper.
         rules: `availability`, `results` and other fields of `Setup`.
-        n_jobs: Number of processes; one per core by default.
-        dask: Address of a Dask scheduler.
-        progress: Show progress bars.
     """
 
     out: Path
@@ -73,32 +68,32 @@ class Request:
     @property
     def options(self) -> list[str]:
         """The given options that change what is run."""
-        usual = {f.name: f.default for f in fields(Setup)}
         given = {
             "--data": self.sources,
             "--preset": self.preset,
             "--seeds": self.n_seeds,
             "--dask": self.dask,
-            **{f"--{name}": value != usual[name] for name, value in self.rules.items()},
         }
-        return [option for option, value in given.items() if value]
+        return [*(option for option, value in given.items() if value), *self._changed_rules]
+
+    @property
+    def _changed_rules(self) -> dict[str, str]:
+        usual = {f.name: f.default for f in fields(Setup)}
+        return {f"--{n}": str(value) for n, value in self.rules.items() if value != usual[n]}
 
     @property
     def seeds(self) -> range:
-        """The seeds to run."""
         return range(self.n_seeds or (QUICK_SEEDS if self.quick else SEEDS))
 
     def command(self, recipe: Recipe) -> str:
-        """The command that repeats it."""
         parts = ["nocta", "reproduce", recipe.name]
         for source in self.sources:
             parts += ["--data", source.data, *data_arguments(source)]
         for folder in self.folders:
             parts += ["--from", str(folder)]
         parts += ["--preset", self.preset] if self.preset else []
-        usual = {f.name: f.default for f in fields(Setup)}
-        for name, value in self.rules.items():
-            parts += [f"--{name}", str(value)] if value != usual[name] else []
+        for option, value in self._changed_rules.items():
+            parts += [option, value]
         parts += ["--seeds", str(self.n_seeds)] if self.n_seeds else []
         parts += ["--quick"] if self.quick else []
         return shlex.join([*parts, "--out", str(self.out)])
@@ -106,30 +101,19 @@ class Request:
 
 @dataclass(frozen=True)
 class Evidence:
-    """Results of a recipe on one data set.
-
-    Args:
-        setup: What they share.
-        arms: The requested methods.
-        results: Rows of results.csv of these methods.
-        comparison: Their finished jobs, if available.
-        failures: The jobs that did not finish.
-    """
+    """Results of a recipe on one data set: rows of results.csv, and finished jobs if available."""
 
     setup: Setup
     arms: tuple[Arm, ...]
     results: pd.DataFrame
     comparison: Comparison | None = None
-    failures: tuple[Failure, ...] = ()
 
     @property
     def dataset(self) -> str:
-        """Name of the data set."""
         return str(self.results["dataset"].iloc[0])
 
     @property
     def present(self) -> list[Arm]:
-        """The methods with results."""
         found = set(self.results["method"])
         return [arm for arm in self.arms if arm.label in found]
 
@@ -146,17 +130,11 @@ class Evidence:
 
     @cached_property
     def optimum(self) -> OptimalFrontier | None:
-        """The exact frontier, if it is known."""
         return shipped_optimum(self.setup.source)
 
 
 def gather(recipe: Recipe, request: Request) -> list[Evidence]:
-    """Results of a recipe, one entry per data set.
-
-    Raises:
-        DataFileMissing: None of the data sets is on this machine.
-        ConfigError: A folder has no results of the recipe, or two folders cannot be combined.
-    """
+    """Results of a recipe, one entry per data set that is on this machine."""
     if request.folders:
         return _together([_read(folder, recipe) for folder in request.folders])
     sources = request.sources or tuple(DataSource(name) for name in recipe.data)
@@ -166,8 +144,8 @@ def gather(recipe: Recipe, request: Request) -> list[Evidence]:
             source.load(0)
         except DataFileMissing as error:
             missing.append(error)
-            continue
-        found.append(_run(source, recipe, request))
+        else:
+            found.append(_run(source, recipe, request))
     if missing and (request.sources or not found):
         raise missing[0]
     return found
@@ -188,26 +166,16 @@ def _run(source: DataSource, recipe: Recipe, request: Request) -> Evidence:
     if not comparison.records:
         reasons = "; ".join(str(failure) for failure in comparison.failures[:3])
         raise ConfigError(f"No job of '{recipe.name}' finished on '{source.data}': {reasons}")
-    failures = tuple(comparison.failures)
-    return Evidence(setup, tuple(arms), comparison.results, comparison, failures)
+    return Evidence(setup, tuple(arms), comparison.results, comparison)
 
 
 def run_arms(
-    setup: Setup,
-    arms: Sequence[Arm],
-    directory: Path,
-    recipe: Recipe,
-    request: Request,
+    setup: Setup, arms: Sequence[Arm], directory: Path, recipe: Recipe, request: Request
 ) -> Comparison:
     """Run or continue a comparison of these methods; other jobs in the folder are left out."""
     jobs = [Job(arm.method, seed, arm.options, arm.label) for arm in arms for seed in request.seeds]
     found = compare(
-        setup,
-        jobs,
-        directory,
-        n_jobs=request.n_jobs,
-        progress=request.progress,
-        dask=request.dask,
+        setup, jobs, directory, n_jobs=request.n_jobs, progress=request.progress, dask=request.dask
     )
     names = {job.name for job in jobs}
     records = [record for record in found.records if record.job.name in names]
@@ -292,21 +260,14 @@ def _tupled(value: Any) -> Any:
 
 
 def folder_name(setup: Setup) -> str:
-    """Name of the folder of a setup; recipes with the same setup share its jobs.
-
-    Example:
-        >>> folder_name(Setup(DataSource("synthetic"), preset="paper", cost_weights=(0.5, 0.25)))
-        'synthetic-paper-0.5-0.25'
-    """
+    """Name of the folder of a setup, such as `synthetic-paper-0.5-0.25`."""
     weights = "-".join(f"{w:g}" for w in setup.cost_weights)
     stem = re.sub(r"[^\w-]+", "_", Path(setup.source.data).name.split(".")[0])
     parts = [stem, setup.preset, weights or f"{setup.n_points}-points"]
     usual = Setup(setup.source)
-    parts += [
-        str(getattr(setup, rule))
-        for rule in ("availability", "results")
-        if getattr(setup, rule) != getattr(usual, rule)
-    ]
+    for rule in ("availability", "results"):
+        if getattr(setup, rule) != getattr(usual, rule):
+            parts.append(getattr(setup, rule))
     options = (f"{name}={typed(value)}" for name, value in setup.source.data_options.items())
     parts += [re.sub(r"[^\w=.-]+", "_", option) for option in options]
     return "-".join([*parts, *(["quick"] if setup.quick else [])])

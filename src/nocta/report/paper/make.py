@@ -57,8 +57,8 @@ def _add_evidence(page: Page, found: Sequence[Evidence], request: Request) -> No
             page.notes.append(f"Not among the results: {', '.join(absent)}.")
         if setup.quick:
             _mark_quick(page)
-        page.failures += [str(failure) for failure in evidence.failures]
         if evidence.comparison is not None and not request.folders:
+            page.failures += [str(failure) for failure in evidence.comparison.failures]
             end = evidence.dataset if len(found) > 1 else ""
             page.comparisons[end] = evidence.comparison
 
@@ -88,25 +88,19 @@ def _frontiers(recipe: Recipe, request: Request, page: Page) -> None:
         evidence = found.get(name)
         source = evidence.setup.source if evidence else DataSource(name)
         metric = recipe.metric or source.headline
-        panels.append(
-            Panel(
-                evidence.results if evidence else None,
-                metric,
-                evidence.optimum.points
-                if evidence and evidence.optimum and metric == "accuracy"
-                else None,
-                published_points(published_for(source), metric),
-                name if evidence else f"{name} (as published)",
-                _currency(evidence),
-            )
-        )
-        if evidence:
-            page.sheets[name if len(found) > 1 else ""] = [points_sheet(evidence)]
-        else:
+        paper = published_points(published_for(source), metric)
+        if evidence is None:
+            panels.append(Panel(None, metric, paper=paper, title=f"{name} (as published)"))
             page.notes.append(
                 f"{name} is not on this machine, so only the published points are drawn; "
                 f"`nocta datasets {name}` says how to get it."
             )
+            continue
+        optimum = evidence.optimum if metric == "accuracy" else None
+        best = optimum.points if optimum else None
+        currency = _currency(evidence)
+        panels.append(Panel(evidence.results, metric, best, paper, name, currency))
+        page.sheets[name if len(found) > 1 else ""] = [points_sheet(evidence)]
     page.figures[""] = frontier_panels(panels)
     page.notes.append(
         "A curve is the mean over seeds at equal cost, with a band of one standard error (only for "
@@ -115,10 +109,8 @@ def _frontiers(recipe: Recipe, request: Request, page: Page) -> None:
     )
 
 
-def _currency(evidence: Evidence | None) -> str:
+def _currency(evidence: Evidence) -> str:
     """Unit of costs: from the jobs, or from the data if they are on this machine."""
-    if evidence is None:
-        return ""
     if evidence.comparison is not None:
         return ReportView(evidence.comparison).currency
     try:
@@ -150,8 +142,6 @@ def _dynamics(recipe: Recipe, request: Request, page: Page) -> None:
 
 
 def _dynamics_sheets(view: ReportView) -> list[Sheet]:
-    import pandas as pd
-
     entries, labels = view.dynamics(), view.axis.labels
     times = [
         {"method": d.method, "time": time, "cost": cost, "share_last_request": stop}
@@ -172,16 +162,9 @@ def _dynamics_sheets(view: ReportView) -> list[Sheet]:
         for d in entries
         for t, m, later, other, share in d.together[:10]
     ]
-    found = [
-        Sheet(
-            "",
-            f"Cost per time ({view.axis.unit}) and time of the last request",
-            pd.DataFrame(times),
-        )
-    ]
-    if pairs:
-        found.append(Sheet("together", "Acquired together most often", pd.DataFrame(pairs)))
-    return found
+    title = f"Cost per time ({view.axis.unit}) and time of the last request"
+    together = Sheet("together", "Acquired together most often", pairs)
+    return [Sheet("", title, times), *([together] if pairs else [])]
 
 
 def _own_tasks(recipe: Recipe, request: Request, page: Page) -> None:

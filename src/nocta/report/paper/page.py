@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -41,20 +41,23 @@ _TWO_DIGITS = ("cost", "cost_low", "cost_high", "growth", "measured")
 class Sheet:
     """A table of numbers with a title above and a note below.
 
-    Args:
-        name: Suffix of its file, after the name of the recipe; empty for the first table.
-        title: Title.
-        frame: Column `x_error` or `x_spread` is shown after the ± of column `x`.
-        note: Note.
+    Column `x_error` or `x_spread` is shown after the ± of column `x`. The name is the suffix of its
+    file, after the name of the recipe; empty for the first table.
     """
 
     name: str
     title: str
-    frame: pd.DataFrame
+    lines: Any
     note: str = ""
 
+    @cached_property
+    def frame(self) -> pd.DataFrame:
+        """The lines, dictionaries by column, as a table."""
+        import pandas as pd
+
+        return pd.DataFrame(self.lines)
+
     def readable(self) -> tuple[list[str], list[list[str]]]:
-        """Column names and rows of text."""
         shown = [c for c in self.frame if not c.endswith(_SPREADS)]
         rows = [
             [_text(row, column) for column in shown]
@@ -63,14 +66,10 @@ class Sheet:
         return [_name(column) for column in shown], rows
 
     def markdown(self) -> str:
-        """The table in Markdown."""
         head, rows = self.readable()
-        body = [head, ["---"] * len(head), *rows]
-        return "\n".join("| " + " | ".join(_escaped(row)) + " |" for row in body)
-
-
-def _escaped(row: Iterable[str]) -> list[str]:
-    return [cell.replace("|", "\\|") for cell in row]
+        body = [[cell.replace("|", "\\|") for cell in row] for row in (head, *rows)]
+        body.insert(1, ["---"] * len(head))
+        return "\n".join(f"| {' | '.join(row)} |" for row in body)
 
 
 def _name(column: str) -> str:
@@ -107,16 +106,8 @@ def _text(row: dict[str, Any], column: str) -> str:
 class Page:
     """Everything a recipe produced.
 
-    Args:
-        name: Name of the recipe.
-        paper: What the paper says, and its place.
-        title: What it shows.
-        command: The command that repeats it.
-        sheets: Tables by data set (an empty name if there is only one).
-        figures: Figures by the suffix of their file name.
-        comparisons: Comparisons to write an HTML report of, by the suffix of the file name.
-        notes: How it was made.
-        failures: Jobs that did not finish.
+    Sheets are by data set (an empty name if there is only one), figures and comparisons by the
+    suffix of their file name. Each comparison gets an HTML report.
     """
 
     name: str
@@ -149,7 +140,6 @@ class Page:
         return files
 
     def markdown(self) -> str:
-        """The page."""
         lines = [f"# {self.title[:1].upper()}{self.title[1:]}", ""]
         lines += [f"{self.paper.place} of the paper: {self.paper.caption}", ""]
         lines += [f"    {self.command}", ""]

@@ -22,12 +22,8 @@ Kind = Literal["table", "frontiers", "dynamics", "complexity", "theory"]
 class Arm:
     """One method with its options: one line of a table.
 
-    Args:
-        method: Name of the method.
-        knob: What the paper varied; empty if it compares methods.
-        options: Options of the method; none if the knob has its default value.
-        label: Name in results.
-        usual: Whether the knob has the preset's own value.
+    The knob is what the paper varied; empty if it compares methods. With the preset's own value it
+    is `usual`, and not among the options.
     """
 
     method: str
@@ -84,7 +80,6 @@ class Recipe:
 
     @property
     def knobs(self) -> list[str]:
-        """Names of the options that are varied."""
         return list(dict.fromkeys(name for arm in self.arms(self.preset) for name in arm.knob))
 
     def arms(self, preset: str) -> list[Arm]:
@@ -178,12 +173,6 @@ RECIPES: tuple[Recipe, ...] = (
 
 
 def find_recipe(name: str) -> Recipe:
-    """A recipe by its name.
-
-    Example:
-        >>> find_recipe("table-kappa").entry.place
-        'Table 5, appendix A.7'
-    """
     known = {recipe.name: recipe for recipe in RECIPES}
     if name not in known:
         places = {recipe.entry.place.partition(",")[0]: recipe.name for recipe in RECIPES}

@@ -39,8 +39,6 @@ ROUNDING = 1e-9
 
 def theory_sheets(*, quick: bool = False, progress: bool = False) -> list[Sheet]:
     """One line per task and loss: the smallest and the largest gap of each inequality."""
-    import pandas as pd
-
     lines = [
         _line(name, loss, [check_theory(g, w, loss) for g in graphs for w in COST_WEIGHTS])
         for name, graphs in progress_bar(_graphs(quick), desc="tasks", show=progress)
@@ -53,18 +51,12 @@ def theory_sheets(*, quick: bool = False, progress: bool = False) -> list[Sheet]
         f"shown as zero. Theorem 3.1: the gap is the optimal value plus NOCT. Proposition 3.2: the "
         f"gap is the gain of replanning over committing to the plan."
     )
-    claims = Sheet("", "Both claims on exact tasks", pd.DataFrame(lines), note)
+    claims = Sheet("", "Both claims on exact tasks", lines, note)
     return [claims] if quick else [claims, noct_sheet()]
 
 
 def noct_sheet(task: FiniteTask | None = None) -> Sheet:
-    """The policy that plans by exact NOCT and replans, beside the optimum.
-
-    Args:
-        task: The synthetic task by default; the optimum of another task is computed.
-    """
-    import pandas as pd
-
+    """The policy that plans by exact NOCT and replans, beside the optimum."""
     graph = build_graph(task or synthetic_task())
     optimum = shipped_optimum(DataSource("synthetic")) if task is None else optimal_frontier(graph)
     assert optimum is not None
@@ -78,11 +70,10 @@ def noct_sheet(task: FiniteTask | None = None) -> Sheet:
             # Several weights give the same policy; keep the smallest.
             key = (loss, round(found.cost, 6))
             lines.setdefault(key, {**line, "share_of_optimum": found.accuracy / best})
-    frame = pd.DataFrame(sorted(lines.values(), key=lambda line: (line["loss"], line["cost"])))
     return Sheet(
         "noct",
         "Planning by exact NOCT on the synthetic task",
-        frame,
+        sorted(lines.values(), key=lambda line: (line["loss"], line["cost"])),
         "The policy plans by exact NOCT, carries out the earliest acquisitions and replans; one "
         "line per distinct policy over the cost weights. The remaining gap of a learned policy is "
         "estimation error.",

@@ -17,13 +17,10 @@ _N_COSTS = 10
 
 @dataclass(frozen=True)
 class Curve:
-    """One method, averaged over its seeds.
+    """One method, averaged over its seeds; costs are in ascending order.
 
-    Args:
-        costs: `(k,)` in ascending order.
-        qualities: `(k,)` mean quality at each.
-        cost_errors: `(k,)` standard errors over seeds; zero if seeds are read at one cost.
-        quality_errors: `(k,)` the same for the quality; NaN if not every seed reaches the cost.
+    Cost errors are zero if seeds are read at one cost. A quality error is NaN if not every seed
+    reaches the cost.
     """
 
     costs: NDArray[np.float64]
@@ -38,13 +35,6 @@ def mean_curve(frontiers: Sequence[Frontier]) -> Curve:
     Seeds are averaged at equal cost within the range that all of them reach: averaging point by
     point would turn differences in cost into uncertainty of quality, with bands above the possible.
     Outside that range the mean points follow without a band.
-
-    Example:
-        >>> curve = mean_curve([Frontier([1, 3], [0.2, 0.4]), Frontier([2, 4], [0.3, 0.5])])
-        >>> curve.costs.tolist()
-        [1.5, 2.0, 3.0, 3.5]
-        >>> [round(float(e), 3) for e in curve.quality_errors]
-        [nan, 0.0, 0.0, nan]
     """
     usable = [f for f in frontiers if len(f)]
     if not usable:

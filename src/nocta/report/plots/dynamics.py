@@ -1,8 +1,7 @@
-"""Acquisition dynamics: cost, last request and acquired features over time.
+"""Acquisition dynamics: cost, last request and acquired features over time (paper, section 4.6).
 
-The paper's qualitative figure (section 4.6). The bottom panel shows how often each feature is
-acquired at each time point: as a map, or as the paper's graph, which also shows what the same
-subjects acquire later.
+The bottom panel shows how often each feature is acquired at each time point: as a map, or as the
+paper's graph, which also shows what the same subjects acquire later.
 """
 
 from __future__ import annotations
@@ -42,12 +41,10 @@ class Dynamics:
     """Acquisition over time of one method at one operating point, averaged over subjects.
 
     Args:
-        method: Its name.
         cost_per_time: `(L,)` mean charge per subject at each slot.
         stop_share: `(L + 1,)` share of subjects without any request, with the last request at slot
             0, 1, ..., available or not.
         acquired: `(L, M)` share of subjects who acquired each feature at each slot.
-        features: `(M,)` names.
         together: What the same subjects acquire earlier and later, most often first.
     """
 
@@ -60,32 +57,23 @@ class Dynamics:
 
     @property
     def cost(self) -> float:
-        """Mean charge per subject over all slots."""
         return float(self.cost_per_time.sum())
 
 
 @dataclass(frozen=True)
 class TimeAxis:
-    """Labels of slots and costs.
-
-    Args:
-        times: `(L,)` time of each slot, or its number.
-        unit: Unit of time.
-        currency: Unit of costs.
-    """
+    """Time of each slot (or its number), and the units of time and costs."""
 
     times: tuple[float, ...]
     unit: str = "visit"
     currency: str = ""
 
     def price(self, cost: float) -> str:
-        """A cost with its currency."""
         amount = f"{cost:,.0f}" if cost >= 100 else f"{cost:.3g}"
         return with_currency(amount, self.currency)
 
     @property
     def labels(self) -> list[str]:
-        """One text per slot."""
         return [f"{t:g}" for t in self.times]
 
 
@@ -99,12 +87,8 @@ def dynamics_figure(
 ) -> Figure:
     """Methods side by side on equal scales: cost per time, stopping times, features over time.
 
-    Args:
-        dynamics: One entry per method, from left to right.
-        axis: Labels of slots.
-        beside: Entries of other figures that share the scales and features.
-        bottom: Features over time as a map of shares, or as a graph of what is acquired together.
-        size: In inches; by default it grows with the number of methods.
+    Scales and features are shared with the figures of `beside`. The size (inches) grows with the
+    number of methods by default.
     """
     from matplotlib.figure import Figure
 

@@ -48,15 +48,10 @@ class Panel:
     """The trade-off on one data set, ready to be drawn.
 
     Args:
-        results: Rows with columns `method`, `seed`, `cost` and the metric. Each method is averaged
-            over seeds (see `mean_curve`), with a band of one standard error (see `with_bands`). For
-            a single seed, the columns `low` and `high` give the band. `None` draws only the
-            published rows.
-        metric: Metric over cost.
+        results: Rows with columns `method`, `seed`, `cost` and the metric; for a single seed, `low`
+            and `high` give the band. `None` draws only the published rows.
         optimum: `(k, 2)` cost and quality of the exact optimum, if known.
         paper: Published rows with columns `method`, `cost` and the metric; hollow markers.
-        title: Title above the axes.
-        currency: Unit of cost.
     """
 
     results: pd.DataFrame | None
@@ -68,7 +63,6 @@ class Panel:
 
     @property
     def methods(self) -> list[str]:
-        """The methods with results."""
         return [] if self.results is None else list(dict.fromkeys(self.results["method"]))
 
     def check(self) -> None:
@@ -132,10 +126,7 @@ def frontier_figure(panel: Panel, size: tuple[float, float] = (PAGE, 3.4)) -> Fi
 
 
 def frontier_panels(panels: Sequence[Panel]) -> Figure:
-    """Draw the trade-off on several data sets, two per row, with one legend.
-
-    A panel with shares of the optimum follows each data set whose optimum is known.
-    """
+    """Draw several data sets, two per row, with one legend; shares of a known optimum follow it."""
     from matplotlib.figure import Figure
 
     if not panels:
@@ -176,12 +167,7 @@ def _place_in_legend(label: str) -> int:
 
 
 def with_bands(methods: Sequence[str]) -> list[str]:
-    """The methods whose standard errors are drawn.
-
-    Example:
-        >>> with_bands(["nocta-amortized", "dime", "asac", "static", "random"])
-        ['nocta-amortized']
-    """
+    """The methods whose standard errors are drawn: all, or only NOCTA's if there are many."""
     ours = [name for name in methods if name.startswith("nocta-")]
     return ours if ours and len(methods) > MAX_BANDS else list(methods)
 
@@ -255,10 +241,7 @@ def _draw_optimum(axes: Axes, points: NDArray[np.float64], reach: float) -> None
 
 
 def _draw_paper(axes: Axes, paper: pd.DataFrame, metric: str, known: Collection[str]) -> None:
-    """Hollow markers in the color of the method.
-
-    The legend explains them once for the `known` methods, and by name for other methods.
-    """
+    """Hollow markers, explained once for the `known` methods and by name for others."""
     for i, (name, rows) in enumerate(paper.groupby("method", sort=False)):
         style = method_style(str(name), i)
         axes.plot(

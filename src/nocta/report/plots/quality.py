@@ -31,14 +31,7 @@ Series = Mapping[str, tuple[Values, Values]]
 def quality_over_time_figure(
     qualities: Series, axis: TimeAxis, metric: str, *, size: tuple[float, float] = (COLUMN, 3.2)
 ) -> Figure:
-    """A metric at every slot, one line per method with one standard error.
-
-    Args:
-        qualities: By method, `(L,)` means and `(L,)` standard errors (NaN if not known).
-        axis: Labels of slots.
-        metric: Its name.
-        size: In inches.
-    """
+    """A metric at every slot, one line per method with one standard error (NaN if not known)."""
     with _lines(size) as (figure, axes):
         slots = np.arange(len(axis.times))
         for i, name in enumerate(legend_order(list(qualities))):
@@ -58,11 +51,7 @@ def calibration_figure(
 ) -> Figure:
     """Stated against observed frequency, one line per method; the diagonal is perfect.
 
-    Args:
-        curves: By method, `(b,)` stated and `(b,)` observed frequencies.
-        binary: Whether the probability is that of the positive class; otherwise it is the
-            confidence in the predicted class.
-        size: In inches.
+    The probability is that of the positive class if `binary`, else of the predicted class.
     """
     with _lines(size) as (figure, axes):
         axes.plot([0, 1], [0, 1], color=GREY, linewidth=0.8, linestyle=":")

@@ -81,12 +81,7 @@ _RC: dict[Any, Any] = {
 
 
 def method_style(name: str, position: int = 0) -> MethodStyle:
-    """The style of a method; an unknown method gets a spare style by its position.
-
-    Example:
-        >>> method_style("nocta-contrastive n_neighbors=10").label
-        'NOCT-Contrastive n_neighbors=10'
-    """
+    """The style of a method; an unknown method gets a spare style by its position."""
     if name in METHOD_STYLES:
         return METHOD_STYLES[name]
     method, _, options = name.partition(" ")
