@@ -45,13 +45,7 @@ def methods(
 
 
 def option_meanings(documented: type[Any]) -> dict[str, str]:
-    """What the `Args` section of a class says about each argument.
-
-    Example:
-        >>> from nocta.methods.ras.method import Ras
-        >>> option_meanings(Ras)["hidden"]
-        "Units of the predictor's state; the actor's has half as many."
-    """
+    """What the `Args` section of a class says about each argument."""
     _, _, section = (inspect.getdoc(documented) or "").partition("Args:\n")
     section = re.split(r"\n(?=\S)", section)[0]
     entries = re.findall(r"^    (\w+): (.*(?:\n {8,}.*)*)", section, flags=re.MULTILINE)

@@ -150,11 +150,7 @@ def require_fitted(method: Method, attribute: str) -> None:
 
 
 def knob_value(method: Method, setting: Mapping[str, Any], knob: str) -> float:
-    """The value of the knob in a setting, which may hold a hard budget beside it.
-
-    Raises:
-        ConfigError: The setting is not one of this method.
-    """
+    """The value of the knob in a setting, which may hold a hard budget beside it."""
     if knob not in setting or set(setting) - {knob, "budget"}:
         raise ConfigError(
             f"A setting of method '{method.name}' is {{'{knob}': number}}; got {dict(setting)}."

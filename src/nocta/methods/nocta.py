@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
 from nocta.core.cohort import Cohort
@@ -15,6 +16,7 @@ from nocta.model.presets.plugin import BUILT_IN
 from nocta.predictors.fitting import Preset
 
 
+@dataclass(eq=False)
 class NoctaMethod(Method):
     """What the methods share; subclasses name the estimator.
 
@@ -28,15 +30,9 @@ class NoctaMethod(Method):
     shares_predictor = True
     has_cost_weight = True
 
-    def __init__(
-        self,
-        preset: Preset = "default",
-        options: Options | Mapping[str, Any] | None = None,
-        quick: bool = False,
-    ) -> None:
-        self.preset: Preset = preset
-        self.options = options
-        self.quick = quick
+    preset: Preset = "default"
+    options: Options | Mapping[str, Any] | None = None
+    quick: bool = False
 
     def search_space(self, trial: Trial) -> dict[str, Any]:
         """Options of the preset that matter to the estimators in use."""

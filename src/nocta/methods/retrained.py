@@ -42,10 +42,8 @@ Grid = Annotated[
 class RetrainedMethod(Method):
     """One training run per knob value; subclasses write `_prepare` and `_train`.
 
-    Args:
-        grid: Knob values to train at. By default those of the paper for this data set, and others
-            that fill the gaps between the costs reached on validation.
-        quick: A quick run: few and short fits.
+    Their options contain `grid` (knob values to train at; by default those of the paper for this
+    data set, and others that fill the gaps between the costs reached on validation) and `quick`.
     """
 
     #: Name of the knob in a setting.
@@ -57,12 +55,10 @@ class RetrainedMethod(Method):
     #: The paper's values by data set.
     paper_grids: ClassVar[Mapping[str, tuple[float, ...]]] = {}
 
+    grid: Grid
+    quick: bool
     policies_: dict[float, Policy]
     costs_: dict[float, float]
-
-    def __init__(self, grid: Grid = None, quick: bool = False) -> None:
-        self.grid = grid
-        self.quick = quick
 
     def fit(
         self,

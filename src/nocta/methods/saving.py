@@ -1,8 +1,8 @@
-"""Fitted methods as folders, and `nocta.load`: what a folder holds is looked up by name.
+"""Fitted methods as folders, and `nocta.load`.
 
-A NOCTA model is saved as before (`nocta.model.persistence`); any other method with `state` and
-`from_state` as a folder of kind `nocta-method`. No code is imported because a folder names it: the
-manifest holds a name, and the registry knows where its class lives.
+A NOCTA model is a folder of kind `nocta-model`; any other method with `state` and `from_state`
+one of kind `nocta-method`. No code is imported because a folder names it: the manifest holds a
+name, and the registry knows where its class lives.
 """
 
 from __future__ import annotations
@@ -60,17 +60,7 @@ def _overrides(cls: type[Any], attribute: str, base: type[Any]) -> bool:
 
 @dataclass(frozen=True)
 class SavedMethod:
-    """A fitted method and what it was fitted to: what `nocta evaluate` needs of a folder.
-
-    Args:
-        method: Fitted.
-        seed: Seed of the fit.
-        catalog_: What can be acquired.
-        classes_: What is predicted.
-        schema_: How the data were read.
-        record_: What `nocta fit` noted about the fit.
-        preset: The preset of the fit.
-    """
+    """A fitted method and what it was fitted to: what `nocta evaluate` needs of a folder."""
 
     method: Method
     seed: int
@@ -153,13 +143,7 @@ def as_saved(model: NOCTA | SavedMethod) -> SavedMethod:
 def save_method(
     saved: SavedMethod, path: str | Path, *, extra: Mapping[str, str] | None = None
 ) -> None:
-    """Write a fitted method as a folder, whole or not at all.
-
-    Args:
-        saved: The method with what it was fitted to.
-        path: The folder. A saved object that is there already is replaced; anything else is not.
-        extra: Further text files for the folder, by name.
-    """
+    """Write a fitted method as a folder, whole or not at all; `extra` are text files by name."""
     check_savable(saved.name)
     if isinstance(saved.method, NoctaMethod):
         saved.method.model_.record_ = saved.record_
@@ -180,12 +164,7 @@ def save_method(
 
 
 def load_saved(path: str | Path) -> SavedMethod:
-    """Read a model or a method with what it was fitted to.
-
-    Raises:
-        ModelError: The folder is damaged, from a newer version, or holds something else.
-        ConfigError: The method is of a package that is not installed.
-    """
+    """Read a model or a method with what it was fitted to."""
     if read_manifest(path, None)["kind"] != "nocta-method":
         return SavedMethod.of_model(persistence.load(path))
     body, arrays = read_folder(path, "nocta-method")

@@ -44,14 +44,9 @@ def write_folder(
     arrays: Mapping[str, NDArray[Any]],
     extra: Mapping[str, str] | None = None,
 ) -> None:
-    """Write a folder, whole or not at all.
+    """Write a folder, whole or not at all, with further text files (`extra`) by name.
 
-    Args:
-        path: The folder. A saved object that is there already is replaced; anything else is not.
-        kind: One of `KINDS`.
-        body: Plain data for the manifest.
-        arrays: By name.
-        extra: Further text files, by name.
+    A saved object that is there already is replaced; anything else is not.
     """
     import torch
     from safetensors.numpy import save
@@ -80,11 +75,7 @@ def write_folder(
 def read_folder(
     path: str | Path, kind: str = "nocta-model"
 ) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
-    """The checked manifest and arrays of a folder.
-
-    Raises:
-        ModelError: The folder is damaged, from a newer version, or holds another kind.
-    """
+    """The checked manifest and arrays of a folder."""
     from safetensors import SafetensorError
     from safetensors.numpy import load
 

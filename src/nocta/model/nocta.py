@@ -250,11 +250,7 @@ def piece_rows(n_subjects: int, limits: Limits = DEFAULT_LIMITS) -> list[NDArray
 
 
 def planner_class(preset: str, estimator: str = "amortized") -> type[Planner]:
-    """The class that fits an estimator in a preset.
-
-    Raises:
-        ConfigError: There is no such preset or estimator.
-    """
+    """The class that fits an estimator in a preset."""
     from nocta.model.presets import plugin
 
     if preset not in ("default", "paper"):

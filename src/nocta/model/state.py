@@ -46,12 +46,6 @@ def cohort_state(cohort: Cohort) -> State:
 
     Groups and assigned parts are left out too. The values are kept: this state holds data of
     subjects.
-
-    Example:
-        >>> from nocta.testing import tiny_cohort
-        >>> cohort = tiny_cohort(5)
-        >>> bool((restore_cohort(*cohort_state(cohort)).recorded == cohort.recorded).all())
-        True
     """
     config: dict[str, Any] = {
         "name": cohort.name,

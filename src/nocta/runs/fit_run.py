@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import time as clock
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -21,19 +21,20 @@ from nocta.core.cohort import Cohort
 from nocta.core.errors import ConfigError
 from nocta.core.metrics import summarize
 from nocta.core.operating_points import cost_of_everything
-from nocta.methods.nocta import quick_options
+from nocta.methods.contract import Method
+from nocta.methods.nocta import NoctaMethod, quick_options
 from nocta.methods.registry import method_class
-from nocta.methods.saving import SavedMethod, check_savable, load_saved
+from nocta.methods.saving import SavedMethod, check_savable, load_saved, save_method
 from nocta.model import archive, persistence
 from nocta.model.folders import PARTIAL, REPLACEABLE_BY_MODEL, Folder, recognize
 from nocta.model.nocta import NOCTA, check_parts
 from nocta.predictors import registry as predictors
-from nocta.predictors.cross_fitted import as_cross_fitted
+from nocta.predictors.cross_fitted import CrossFittedPredictor, as_cross_fitted
 from nocta.predictors.fitting import Preset, fit_predictor
 from nocta.runs.absent_classes import class_warnings
 from nocta.runs.checkpoint import Checkpoint, differences
-from nocta.runs.fit_method import fit_method, method_of
 from nocta.runs.fit_stages import Stages
+from nocta.runs.method_options import make_method
 from nocta.runs.model_card import model_card
 from nocta.runs.predictors import unfitted_predictor
 from nocta.runs.results import plain
@@ -42,6 +43,8 @@ from nocta.runs.versions import versions
 
 #: Training and validation subjects in a quick run, at most.
 QUICK_SIZES = (200, 60)
+#: Stages whose time counts as that of the fit.
+_FITS = ("predictor", "estimator", "method")
 _MEASURES = ("cost", "accuracy", "ap", "roc_auc", "cross_entropy")
 #: With fewer subjects to choose or test on, the user is told what that means.
 _FEW_TO_JUDGE_ON = 30
@@ -110,20 +113,14 @@ def fit_to_folder(
 ) -> NOCTA | SavedMethod:
     """Fit, and leave a folder with its card and its log.
 
-    Args:
-        request: What to fit.
-        out: The folder.
-        resume: Continue an unfinished fit of the same request.
-        force: Replace a model or an unfinished fit.
-        progress: Show bars.
-        say: Receives one sentence per finished stage.
-
-    Raises:
-        ConfigError: The folder holds something, and neither `resume` nor `force` fits.
+    `resume` continues an unfinished fit of the same request; `force` replaces a model or an
+    unfinished fit. `say` receives one sentence per finished stage.
     """
     cohort, train, val, test = request.parts()
     check_parts(train, val)
-    method = method_of(request)  # reports impossible options before anything is fitted
+    method = make_method(  # reports impossible options before anything is fitted
+        request.method, request.preset_options, preset=request.preset, quick=request.quick
+    )
     given = unfitted_predictor(request.predictor, request.source)
     if given is not None:
         method.check_predictor(given)
@@ -148,55 +145,79 @@ def fit_to_folder(
         for warning in class_warnings([(request.seed, (train, val, test))]):
             say(f"Warning: {warning}")
 
-    if request.estimator is None:
-        return fit_method(request, out, stages, (cohort, train, val, test), asked, progress)
-    fit = partial(fit_predictor, train, val, request.preset, request.seed, progress)
     how = partial(
-        fit,
+        fit_predictor,
+        train,
+        val,
+        request.preset,
+        request.seed,
+        progress,
         kind=request.predictor,
         quick=request.quick,
         class_weight=(request.options or {}).get("class_weight"),
     )
     if given is not None and request.predictor == "bayes":
         how = partial(as_cross_fitted, given, train, val)
-    predictor = stages.predictor(how)
-    new = NOCTA(request.estimator, request.preset, request.seed, request.options)
-    model = stages.model(lambda: new.fit(train, val, predictor=predictor, progress=progress))
+    predictor = stages.predictor(how) if method.shares_predictor else None
+    saved = _fit(request, method, stages, train, val, predictor, progress)
     started = clock.perf_counter()
-    points = operating_points(model, val, request.n_points, quick=request.quick)
+    points = _operating_points(saved, val, request)
     stages.note("operating points", clock.perf_counter() - started, f"{len(points)} found")
-    seconds = stages.seconds
-    model.record_ = plain(
-        {
-            "dataset": cohort.name,
-            "request": asked,
-            "n_train": len(train),
-            "n_val": len(val),
-            "n_test": len(test),
-            "cost_of_everything": cost_of_everything(val),
-            "cost_weights": [point["cost_weight"] for point in points],
-            "validation": points,
-            "slot_times": cohort.slot_times,
-            "time_unit": cohort.time_unit,
-            "fit_seconds": seconds["predictor"] + seconds["estimator"],
-        }
-    )
+    weighted = request.estimator is not None
+    knob, knobs = ("cost_weight", "cost_weights") if weighted else ("setting", "settings")
+    record = {
+        "dataset": cohort.name,
+        "request": asked,
+        "n_train": len(train),
+        "n_val": len(val),
+        "n_test": len(test),
+        "cost_of_everything": cost_of_everything(val),
+        knobs: [point[knob] for point in points],
+        "validation": points,
+        "slot_times": cohort.slot_times,
+        "time_unit": cohort.time_unit,
+        "fit_seconds": sum(stages.seconds[s] for s in _FITS if s in stages.seconds),
+    }
+    saved = replace(saved, record_=plain(record))
     log = json.dumps({"stages": stages.log, "versions": versions()}, indent=1) + "\n"
-    extra = {archive.CARD: model_card(model), archive.LOG: log}
-    persistence.save_model(model, out, extra=extra)
-    return model
+    save_method(saved, out, extra={archive.CARD: model_card(saved), archive.LOG: log})
+    return saved.method.model_ if isinstance(saved.method, NoctaMethod) else saved
 
 
-def operating_points(
-    model: NOCTA, val: Cohort, n_points: int, *, quick: bool = False
-) -> list[dict[str, float]]:
-    """Cost weights spread over cost on validation, cheapest first, and what they give there."""
-    n_subjects = 60 if quick else None
-    weights = model.suggest_cost_weights(val, min(n_points, 4) if quick else n_points, n_subjects)
+def _fit(
+    request: FitRequest,
+    method: Method,
+    stages: Stages,
+    train: Cohort,
+    val: Cohort,
+    predictor: CrossFittedPredictor | None,
+    progress: bool,
+) -> SavedMethod:
+    """The fitted method; a NOCTA model survives a kill."""
+    if request.estimator is not None:
+        new = NOCTA(request.estimator, request.preset, request.seed, request.options)
+        fit = partial(new.fit, train, val, predictor=predictor, progress=progress)
+        return SavedMethod.of_model(stages.model(fit))
+    started = clock.perf_counter()
+    method.fit(train, val, seed=request.seed, predictor=predictor, progress=progress)
+    stages.note("method", clock.perf_counter() - started, "fitted")
+    return SavedMethod.of(method, train, request.seed)
+
+
+def _operating_points(saved: SavedMethod, val: Cohort, request: FitRequest) -> list[dict[str, Any]]:
+    """Settings spread over cost on validation, cheapest first, and what they give there."""
+    n_points = min(request.n_points, 4) if request.quick else request.n_points
+    if isinstance(saved.method, NoctaMethod):
+        model, n_subjects = saved.method.model_, 60 if request.quick else None
+        weights = model.suggest_cost_weights(val, n_points, n_subjects)
+        settings: list[dict[str, Any]] = [{"cost_weight": weight} for weight in weights]
+    else:
+        settings = saved.method.settings(val, n_points)
     out = []
-    for weight in weights:
-        found = summarize(model.rollout(val, weight), per_time=False)
-        out.append({"cost_weight": weight, **{name: found[name] for name in _MEASURES}})
+    for setting in settings:
+        found = summarize(saved.rollout(val, setting), per_time=False)
+        point = setting if request.estimator is not None else {"setting": setting}
+        out.append({**point, **{name: found[name] for name in _MEASURES}})
     return out
 
 

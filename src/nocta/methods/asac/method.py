@@ -27,6 +27,7 @@ Differences from the original:
 from __future__ import annotations
 
 import copy
+from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -60,19 +61,13 @@ from nocta.predictors.training import TrainingConfig
 PredictorKind = Literal["shared", "lstm"]
 
 
+@dataclass(eq=False)
 class AsacPolicy(Policy):
-    """Goes to the next visit with an open gate and acquires what is behind it.
+    """Goes to the next visit with an open gate and acquires what is behind it."""
 
-    Args:
-        predictor: Predicts from what was acquired.
-        selector: Opens gates.
-        encoder: Prepares the selector's inputs.
-    """
-
-    def __init__(self, predictor: Predictor, selector: Selector, encoder: InputEncoder) -> None:
-        self.predictor = predictor
-        self.selector = selector
-        self.encoder = encoder
+    predictor: Predictor
+    selector: Selector
+    encoder: InputEncoder
 
     @torch.no_grad()
     def decide(self, observation: Observation) -> Decision:
@@ -81,6 +76,7 @@ class AsacPolicy(Policy):
         return first_affordable(observation, (logits > 0) & observation.open_slots, -logits)
 
 
+@dataclass(eq=False)
 class Asac(RetrainedMethod):
     """Selector and predictor trained together, once for every cost coefficient.
 
@@ -103,24 +99,14 @@ class Asac(RetrainedMethod):
     knob = "mu"
     knob_range: ClassVar[tuple[float, float]] = (0.2, 2.0)
 
-    def __init__(
-        self,
-        predictor: PredictorKind = "shared",
-        gradient: Gradient = "straight-through",
-        hidden: Count | None = None,
-        epochs: Count | None = None,
-        entropy: NonNegative = 0.01,
-        grid: Grid = None,
-        preset: Preset = "default",
-        quick: bool = False,
-    ) -> None:
-        super().__init__(grid, quick)
-        self.predictor = predictor
-        self.gradient = gradient
-        self.hidden = hidden
-        self.epochs = epochs
-        self.entropy = entropy
-        self.preset = preset
+    predictor: PredictorKind = "shared"
+    gradient: Gradient = "straight-through"
+    hidden: Count | None = None
+    epochs: Count | None = None
+    entropy: NonNegative = 0.01
+    grid: Grid = None
+    preset: Preset = "default"
+    quick: bool = False
 
     def search_space(self, trial: Trial) -> dict[str, Any]:
         """Size of the selector, how it learns, and how it explores where that counts."""

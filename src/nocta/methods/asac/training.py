@@ -1,7 +1,4 @@
-"""Training of ASAC: gates are drawn, a predictor judges them, and both learn from it.
-
-See `nocta.methods.asac.method` for the method and where it departs from the original.
-"""
+"""Training of ASAC: gates are drawn, a predictor judges them, and both learn (see `method`)."""
 
 from __future__ import annotations
 
@@ -45,15 +42,7 @@ class AsacTraining:
 
 
 class Selector(nn.Module):
-    """From what was acquired at earlier visits to the gates of the next one.
-
-    Args:
-        width: Length of one slot's input.
-        slot_width: Length of the part of it that is acquired.
-        n_features: Gates per visit.
-        hidden: Units of the recurrent state.
-        dropout: On its inputs and before the gates.
-    """
+    """From what was acquired at earlier visits, `slot_width` long each, to the next one's gates."""
 
     def __init__(
         self, width: int, slot_width: int, n_features: int, hidden: int, dropout: float

@@ -45,7 +45,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Annotated, Any
 
 import numpy as np
@@ -108,6 +108,7 @@ class DifaOptions(Options):
     """Training of the predictor under random masks."""
 
 
+@dataclass(eq=False)
 class Difa(RetrainedMethod):
     """DiFA, one training run per cost weight; the setting is `{"cost_weight": w}`.
 
@@ -121,14 +122,9 @@ class Difa(RetrainedMethod):
     acts_within_visit = True
     knob = "cost_weight"
 
-    def __init__(
-        self,
-        options: DifaOptions | Mapping[str, Any] | None = None,
-        grid: Grid = None,
-        quick: bool = False,
-    ) -> None:
-        super().__init__(grid, quick)
-        self.options = options
+    options: DifaOptions | Mapping[str, Any] | None = None
+    grid: Grid = None
+    quick: bool = False
 
     @classmethod
     def option_bundle(cls, preset: str) -> type[Options]:

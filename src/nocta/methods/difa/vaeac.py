@@ -36,14 +36,7 @@ VAEAC_TRAINING = TrainingConfig(epochs=60, learning_rate=3e-3, patience=8, check
 
 
 class SkipNet(nn.Module):
-    """Two hidden layers with a skip connection around the second, LeakyReLU and dropout.
-
-    Args:
-        width: Length of an input.
-        n_outputs: Length of an output.
-        hidden: Units of each layer.
-        dropout: After each layer.
-    """
+    """Two hidden layers with a skip connection around the second, LeakyReLU and dropout."""
 
     def __init__(self, width: int, n_outputs: int, hidden: int = 128, dropout: float = 0.0) -> None:
         super().__init__()
@@ -78,12 +71,6 @@ class Vaeac:
 
     Works on the slot part of an encoded history, `(n, L, slot_width)`: values, which columns are
     known, indicators of discrete columns, which requests were unavailable.
-
-    Args:
-        hidden: Units of each layer of the three networks.
-        latent: Length of the latent code.
-        training: Length and pace of training.
-        seed: Same seed, same imputer.
     """
 
     encoder_: InputEncoder
@@ -108,14 +95,7 @@ class Vaeac:
         encoder: InputEncoder,
         progress: bool = False,
     ) -> Self:
-        """Train under random masks; keep the weights with the best bound on validation.
-
-        Args:
-            train_cohort: Subjects to learn from.
-            val_cohort: Subjects that decide when to stop.
-            encoder: Fitted on the training subjects.
-            progress: Show a bar.
-        """
+        """Train under random masks; keep the weights with the best bound on validation."""
         self.encoder_ = encoder
         self._lay_out(train_cohort.n_times)
         open_slots = train_cohort.catalog.open_slots
@@ -209,10 +189,6 @@ class Vaeac:
         """What would stand in the vectors of the slots if all were known, `(n, L, slot_width)`.
 
         Only values and indicators are imputed; flags of known and unavailable entries are zero.
-
-        Args:
-            slots: `(n, L, slot_width)` what was acquired.
-            context: `(n, 2 P)` the free context.
         """
         if not hasattr(self, "net_"):
             raise NotFittedError("This imputer is not fitted yet; call `fit(train, val)` first.")

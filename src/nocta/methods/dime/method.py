@@ -39,7 +39,7 @@ visit as a whole cannot do that, and their optimum does not bound a method that 
 from __future__ import annotations
 
 import copy
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any, Literal, Self
 
 import numpy as np
@@ -70,38 +70,22 @@ from nocta.predictors.fitting import Preset, fit_predictor
 Stop = Literal["threshold", "budget", "confidence"]
 
 
+@dataclass(eq=False)
 class DimePolicy(Policy):
     """Acquires the open slot with the largest expected drop of the loss per cost, then asks again.
 
-    Args:
-        predictor: Predicts from what was acquired.
-        value: Estimates the drop of the loss for every slot.
-        stop: `"threshold"`: when the best ratio is at most `limit`. `"confidence"`: when the
-            predictor's mean doubt over the times to come is at most `limit`. `"budget"`: only
-            when nothing is affordable any more.
-        limit: See `stop`.
-        budget: Of one subject, where `stop="budget"`.
-        order: `"value"`: the best slot first, wherever it is. `"time"`: of the slots above the
-            threshold, those of the earliest visit first.
+    `stop="threshold"` stops when the best ratio is at most `limit`; `"confidence"` when the
+    predictor's mean doubt over the times to come is; `"budget"` only when nothing is affordable.
     """
 
     acts_within_visit = True
 
-    def __init__(
-        self,
-        predictor: CrossFittedPredictor,
-        value: ValueNet,
-        stop: Stop,
-        limit: float,
-        order: Order = "value",
-        budget: float = np.inf,
-    ) -> None:
-        self.predictor: CrossFittedPredictor = predictor
-        self.budget = budget
-        self.value = value
-        self.stop = stop
-        self.limit = limit
-        self.order = order
+    predictor: CrossFittedPredictor
+    value: ValueNet
+    stop: Stop
+    limit: float
+    order: Order = "value"
+    budget: float = np.inf
 
     def decide(self, observation: Observation) -> Decision:
         spent = observation.catalog.cost_of(observation.committed)
@@ -137,6 +121,7 @@ class DimePolicy(Policy):
         return np.asarray(1 - (likeliest * ahead).sum(axis=1) / ahead.sum(axis=1))
 
 
+@dataclass(eq=False)
 class Dime(Method):
     """DIME with predictor and value network trained together; one fit serves every setting.
 
@@ -162,29 +147,14 @@ class Dime(Method):
     shares_predictor = True
     acts_within_visit = True
 
-    predictor_: CrossFittedPredictor
-    value_: ValueNet
-    losses_: list[float]
-
-    def __init__(
-        self,
-        stop: Stop = "threshold",
-        order: Order = "time",
-        preset: Preset = "default",
-        hidden: Count = 128,
-        expected_drop: bool = False,
-        epsilon: Share = 0.05,
-        n_updates: Count | None = None,
-        quick: bool = False,
-    ) -> None:
-        self.stop = stop
-        self.order = order
-        self.preset = preset
-        self.hidden = hidden
-        self.expected_drop = expected_drop
-        self.epsilon = epsilon
-        self.n_updates = n_updates
-        self.quick = quick
+    stop: Stop = "threshold"
+    order: Order = "time"
+    preset: Preset = "default"
+    hidden: Count = 128
+    expected_drop: bool = False
+    epsilon: Share = 0.05
+    n_updates: Count | None = None
+    quick: bool = False
 
     def search_space(self, trial: Trial) -> dict[str, Any]:
         """Exploration, what is learned from, order, and size (the published one is fixed)."""

@@ -51,6 +51,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Annotated, Any, ClassVar
 
 import numpy as np
@@ -72,7 +73,6 @@ from nocta.methods.retrained import Grid, RetrainedMethod
 from nocta.model.state import Arrays, State, add_part, load_net, net_arrays, take_part
 from nocta.predictors.cde import CdePredictor
 from nocta.predictors.fitting import Preset
-from nocta.predictors.neural import NeuralPredictor
 from nocta.predictors.recurrent import RecurrentPredictor
 
 #: Knob values to look at, in units of (cost of everything) / (deficiency of acquiring nothing).
@@ -86,13 +86,12 @@ DropRate = Annotated[float, Field(ge=0, lt=1)]
 TailShare = Annotated[float, Field(gt=0, le=1)]
 
 
+@dataclass(eq=False)
 class _ActiveSensing(RetrainedMethod):
     """What RAS and AS share: pretrained predictor, prices, scale of the knob."""
 
     knob = "prediction_weight"
     knob_buys = True
-    #: Share of the follow-ups, the most expensive ones, that is trained on in the end.
-    tail_share: float = 1.0
     paper_grids: ClassVar[Mapping[str, tuple[float, ...]]] = {
         "synthetic": (5000.0, 7000.0, 9000.0),
         "adni": (50.0, 75.0, 100.0, 175.0),
@@ -100,28 +99,16 @@ class _ActiveSensing(RetrainedMethod):
         "oai-klg": (1200.0, 1700.0),
     }
 
-    predictor_: NeuralPredictor
-    drop_rate_: float
-    curves_: dict[float, list[float]]
-
-    def __init__(
-        self,
-        grid: Grid = None,
-        quick: bool = False,
-        preset: Preset = "default",
-        encoder: EncoderKind = "gru",
-        hidden: Hidden = 64,
-        drop_rate: DropRate | None = None,
-        empty_penalty: float = 10.0,
-        options: RasTraining | Mapping[str, Any] | None = None,
-    ) -> None:
-        super().__init__(grid, quick)
-        self.preset = preset
-        self.encoder = encoder
-        self.hidden = hidden
-        self.drop_rate = drop_rate
-        self.empty_penalty = empty_penalty
-        self.options = options
+    grid: Grid = None
+    quick: bool = False
+    preset: Preset = "default"
+    encoder: EncoderKind = "gru"
+    hidden: Hidden = 64
+    drop_rate: DropRate | None = None
+    #: Share of the follow-ups, the most expensive ones, that is trained on in the end.
+    tail_share: TailShare = field(default=1.0, init=False)
+    empty_penalty: float = 10.0
+    options: RasTraining | Mapping[str, Any] | None = None
 
     @classmethod
     def option_bundle(cls, preset: str) -> type[Options]:
@@ -151,11 +138,11 @@ class _ActiveSensing(RetrainedMethod):
             seed=seed,
             progress=progress,
         )
-        self.curves_ = {}
-        train_side, val_side = (
-            Simulator(cohort, self.predictor_, self.availability) for cohort in (train, val)
+        self.curves_: dict[float, list[float]] = {}
+        self._simulators = (
+            Simulator(train, self.predictor_, self.availability),
+            Simulator(val, self.predictor_, self.availability),
         )
-        self._simulators = (train_side, val_side)
 
     def _first_values(self, train: Cohort) -> Sequence[float]:
         return super()._first_values(train) if self.preset == "paper" else ()
@@ -227,6 +214,7 @@ class _ActiveSensing(RetrainedMethod):
         """Ways to space visits; the best on validation is kept."""
 
 
+@dataclass(eq=False)
 class Ras(_ActiveSensing):
     """Risk-averse active sensing: adaptive intervals, trained on the worst tenth of follow-ups.
 
@@ -258,22 +246,8 @@ class Ras(_ActiveSensing):
 
     name = "ras"
 
-    def __init__(
-        self,
-        grid: Grid = None,
-        quick: bool = False,
-        preset: Preset = "default",
-        encoder: EncoderKind = "gru",
-        hidden: Hidden = 64,
-        drop_rate: DropRate | None = None,
-        intervals: tuple[float, float] | None = None,
-        tail_share: TailShare = 0.1,
-        empty_penalty: float = 10.0,
-        options: RasTraining | Mapping[str, Any] | None = None,
-    ) -> None:
-        super().__init__(grid, quick, preset, encoder, hidden, drop_rate, empty_penalty, options)
-        self.intervals = intervals
-        self.tail_share = tail_share
+    intervals: tuple[float, float] | None = None
+    tail_share: TailShare = 0.1
 
     def search_space(self, trial: Trial) -> dict[str, Any]:
         """The same, and how much of the tail is trained on."""
@@ -288,6 +262,7 @@ class Ras(_ActiveSensing):
         return [Intervals(self.slot_times_, shortest, longest)]
 
 
+@dataclass(eq=False)
 class As(_ActiveSensing):
     """Active sensing: as `Ras`, with one fixed interval, trained on everybody.
 
@@ -308,20 +283,7 @@ class As(_ActiveSensing):
 
     name = "as"
 
-    def __init__(
-        self,
-        grid: Grid = None,
-        quick: bool = False,
-        preset: Preset = "default",
-        encoder: EncoderKind = "gru",
-        hidden: Hidden = 64,
-        drop_rate: DropRate | None = None,
-        interval: float | None = None,
-        empty_penalty: float = 10.0,
-        options: RasTraining | Mapping[str, Any] | None = None,
-    ) -> None:
-        super().__init__(grid, quick, preset, encoder, hidden, drop_rate, empty_penalty, options)
-        self.interval = interval
+    interval: float | None = None
 
     def _candidates(self, train: Cohort) -> list[Intervals]:
         if self.interval is not None:

@@ -1,7 +1,4 @@
-"""Actor-critic training of active sensing, on simulated follow-ups of the training subjects.
-
-`method.py` describes the method, `simulation.py` what a follow-up costs.
-"""
+"""Actor-critic training of active sensing, on simulated follow-ups of the training subjects."""
 
 from __future__ import annotations
 
@@ -65,25 +62,11 @@ def train_actor(
     seed: int,
     progress: bool = False,
 ) -> tuple[ActorCritic, list[float]]:
-    """Actor and critic at one prediction weight; the weights best on validation are kept.
+    """Actor and critic at one prediction weight, and the validation cost after every round.
 
-    Args:
-        train: Subjects to learn from.
-        val: Subjects that decide which weights are kept.
-        intervals: The visit grid.
-        prices: What a follow-up is charged beside the acquisitions.
-        config: Length, pace and exploration.
-        tail_share: Train on this share of the subjects in the end, those whose follow-up cost
-            most; 1 for everybody.
-        hidden: Size of the actor's state.
-        kind: `"gru"` or `"cde"`.
-        seed: Same seed, same network.
-        progress: Show a bar.
-
-    Returns:
-        The network and the validation cost after every round: that of the worst `tail_share` of
-        the subjects and, to a tenth, that of everybody. Without the tenth, acquiring everything
-        for everybody could not be told from sparing nine subjects in ten.
+    That cost is the mean of the worst `tail_share` of the subjects and, to a tenth, of everybody:
+    without the tenth, acquiring everything for everybody could not be told from sparing nine
+    subjects in ten. The weights best on validation are kept.
     """
     learner = _Learner(train, intervals, prices, config, tail_share, hidden, kind, seed)
     net, judged = learner.net, even_rows(len(val), _JUDGED)
@@ -179,13 +162,7 @@ class _Learner:
 def discounted_returns(costs: Tensor, visited: Tensor, discount: float) -> tuple[Tensor, Tensor]:
     """What follows from each decision on, discounted once per visit, and which were made.
 
-    Args:
-        costs: `(b, L)` per slot.
-        visited: `(b, L)` at which slots there was a visit.
-        discount: Of later visits.
-
-    Returns:
-        Two `(b, L + 1)`; index 0 is the decision before the first visit.
+    From `(b, L)` to two `(b, L + 1)`; index 0 is the decision before the first visit.
     """
     running = torch.zeros(len(costs))
     returns = torch.zeros(len(costs), costs.shape[1] + 1)
@@ -200,14 +177,9 @@ def discounted_returns(costs: Tensor, visited: Tensor, discount: float) -> tuple
 def advantages(
     costs: Tensor, visited: Tensor, expected: Tensor, discount: float, trace: float
 ) -> Tensor:
-    """How much more each decision cost than expected, `(b, L + 1)`.
+    """How much more each decision cost than the critic expected, both `(b, L + 1)`.
 
-    Args:
-        costs: `(b, L)` per slot.
-        visited: `(b, L)` at which slots there was a visit.
-        expected: `(b, L + 1)` what the critic expects from each decision on.
-        discount: Of later visits.
-        trace: 1 sums up what really followed; less trusts the critic from the next visit on.
+    `trace=1` sums up what really followed; less trusts the critic from the next visit on.
     """
     found = torch.zeros_like(expected)
     stage, value, later = (torch.zeros(len(costs)) for _ in range(3))

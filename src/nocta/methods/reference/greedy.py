@@ -42,17 +42,11 @@ class GreedyOptions(Options):
 
 @dataclass(frozen=True)
 class GreedyPath:
-    """Plans that grow from nothing to everything.
+    """Plans that grow from nothing to everything, each with its mean cost and loss."""
 
-    Args:
-        plans: `(k, L, M)`; the first is empty, each holds the one before.
-        costs: `(k,)` mean charge on validation.
-        losses: `(k,)` mean cross-entropy on the validation subjects that were looked at.
-    """
-
-    plans: NDArray[np.bool_]
-    costs: NDArray[np.float64]
-    losses: NDArray[np.float64]
+    plans: NDArray[np.bool_]  # (k, L, M); the first is empty, each holds the one before
+    costs: NDArray[np.float64]  # (k,) on all validation subjects
+    losses: NDArray[np.float64]  # (k,) cross-entropy on those that were looked at
 
     @property
     def priority(self) -> NDArray[np.float64]:
@@ -97,7 +91,7 @@ def _stack(histories: list[History]) -> History:
 
 
 def slot_blocks(open_slots: NDArray[np.bool_], max_blocks: int = 400) -> NDArray[np.bool_]:
-    """What can be added at a step, `(b, L, M)`: single slots, or stretches where there are many.
+    """What can be added at a step, `(b, L, M)`: single slots, or stretches if there are many.
 
     With more than `max_blocks` open slots, a block is one feature over consecutive visits, as
     few as keep the number of blocks within the limit.
@@ -128,13 +122,8 @@ def greedy_path(
 ) -> GreedyPath:
     """Add block after block, each time the one with the largest drop of the loss per cost.
 
-    Args:
-        predictor: Judges the plans.
-        cohort: Validation subjects.
-        blocks: `(b, L, M)` disjoint sets of slots.
-        seed: Decides which subjects are looked at and which blocks are tried at random.
-        options: How much work to do.
-        progress: Show a bar.
+    `blocks` `(b, L, M)` are disjoint sets of slots. The seed decides which subjects are looked at
+    and which blocks are tried at random.
     """
     options = options or GreedyOptions()
     rng = np.random.default_rng(seed)
@@ -171,7 +160,7 @@ class _Search:
         self.lowest, self.stale_steps, self.n_evaluations = self.loss, 0, 0
 
     def add_next(self) -> None:
-        """Add the best block, or several at once where many have been added already."""
+        """Add the best block, or several at once if many have been added already."""
         tired = self.stale_steps >= self.options.patience
         spent = self.n_evaluations >= self.options.max_evaluations
         for block in self._ranked().tolist() if tired or spent else self._best():

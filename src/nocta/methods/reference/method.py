@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any, Literal, Self
 
 import numpy as np
@@ -146,13 +147,11 @@ class Random(Reference):
         return RandomPolicy(float(setting["probability"]), self.predictor_)
 
 
+@dataclass(eq=False)
 class AlongPath(Reference):
     """Methods that move along a path of growing plans, found on validation."""
 
-    path_: GreedyPath
-
-    def __init__(self, options: GreedyOptions | Mapping[str, Any] | None = None) -> None:
-        self.options = options
+    options: GreedyOptions | Mapping[str, Any] | None = None
 
     @classmethod
     def option_bundle(cls, preset: str) -> type[Options]:
@@ -193,6 +192,7 @@ class AlongPath(Reference):
         return np.asarray(self.path_.plans[step])
 
 
+@dataclass(eq=False)
 class Static(AlongPath):
     """One set of slots for everybody, grown by greedy forward selection on validation.
 
@@ -213,13 +213,7 @@ class Static(AlongPath):
 
     name = "static"
 
-    def __init__(
-        self,
-        options: GreedyOptions | Mapping[str, Any] | None = None,
-        choose_on: ChooseOn = "validation",
-    ) -> None:
-        super().__init__(options)
-        self.choose_on: ChooseOn = choose_on
+    choose_on: ChooseOn = "validation"
 
     def _judges(self, train: Cohort, val: Cohort) -> tuple[Predictor, Cohort]:
         if self.choose_on == "validation":

@@ -32,6 +32,7 @@ class _Rhythm:
 _FIELDS = ("every", "plan", "priority", "cost", "loss")
 
 
+@dataclass(eq=False)
 class Periodic(Reference):
     """A fixed set of features at every k-th visit, the best of its cost on validation.
 
@@ -44,10 +45,7 @@ class Periodic(Reference):
 
     name = "periodic"
 
-    rhythms_: list[_Rhythm]
-
-    def __init__(self, options: GreedyOptions | Mapping[str, Any] | None = None) -> None:
-        self.options = options
+    options: GreedyOptions | Mapping[str, Any] | None = None
 
     @classmethod
     def option_bundle(cls, preset: str) -> type[Options]:

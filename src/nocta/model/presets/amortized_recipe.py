@@ -52,18 +52,7 @@ def fit_network(
     own_plans: Callable[[AmortizedEstimator, np.random.Generator], PlanMemory],
     progress: bool,
 ) -> AmortizedEstimator:
-    """Random plans first, then refreshes on own plans.
-
-    Args:
-        options: Options of the preset.
-        train: Subjects to learn from.
-        targets: Their losses.
-        val: Subjects that decide when to stop.
-        val_targets: Their losses.
-        seed: Same seed, same network.
-        own_plans: Lets the network plan for training subjects and returns its plans.
-        progress: Show bars.
-    """
+    """Random plans first, then refreshes on `own_plans` that the network makes itself."""
     network = AmortizedEstimator(
         hidden=options.hidden,
         training=amortized_training(len(train), overfits=False),
@@ -97,7 +86,7 @@ def fit_committee(
     *,
     with_population: bool = True,
 ) -> CommitteeEstimator:
-    """Networks of several seeds, with and without values; arguments as in `fit_network`.
+    """Networks of several seeds, with and without values.
 
     Networks of the population are left out if its mean is counted instead.
     """

@@ -51,17 +51,7 @@ class Planner(ABC):
         predictor: Any = None,
         options: Options | Mapping[str, Any] | None = None,
     ) -> Self:
-        """Fit everything the estimator needs.
-
-        Args:
-            train: Subjects to learn from.
-            val: Subjects that decide when to stop and what to choose.
-            estimator: The name of the estimator that plans.
-            seed: Same seed, same planner.
-            progress: Show bars.
-            predictor: Already fitted on `train` and `val`; fitted here by default.
-            options: Options of the preset.
-        """
+        """Fit what the estimator of this name needs; the predictor too, if none is given."""
 
     @abstractmethod
     def search(self, cost_weight: float) -> Search:
@@ -102,10 +92,7 @@ class Planner(ABC):
 
 
 def break_even_weight(losses: Losses, cohort: Cohort) -> float:
-    """Loss saved by acquiring everything, per unit of its cost; first kind of loss.
-
-    A large cohort is sampled evenly.
-    """
+    """Loss (first kind) saved by acquiring everything, per unit of its cost; on an even sample."""
     index = even_rows(len(cohort), MOST_ASKED)
     cohort = cohort.sample(MOST_ASKED)
     nothing = np.zeros_like(cohort.recorded)

@@ -40,11 +40,7 @@ BUILT_IN: tuple[str, ...] = get_args(EstimatorName)
 
 
 def plugin_estimators() -> list[str]:
-    """Names of the installed estimators.
-
-    Raises:
-        ConfigError: One of them has the name of a built-in estimator.
-    """
+    """Names of the installed estimators; raises `ConfigError` if one is built in."""
     found = plugins("nocta.estimators")
     for name in BUILT_IN:
         if name in found:
@@ -56,11 +52,7 @@ def plugin_estimators() -> list[str]:
 
 
 def estimator_class(name: str) -> type[Any]:
-    """The class of an installed estimator.
-
-    Raises:
-        ConfigError: There is none of this name, or it does not implement the contract.
-    """
+    """The class of an installed estimator; raises `ConfigError` if there is none that fits."""
     known = [*BUILT_IN, *plugin_estimators()]
     if name not in known:
         raise ConfigError(
