@@ -32,8 +32,7 @@ SchemaOption = Annotated[
     ),
 ]
 PathOption = Annotated[
-    Path | None,
-    typer.Option("--path", help="Folder or file with the data of a built-in data set."),
+    Path | None, typer.Option("--path", help="Folder or file with the data of a built-in data set.")
 ]
 DataOptions = Annotated[
     list[str] | None,

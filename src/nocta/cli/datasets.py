@@ -33,8 +33,7 @@ def datasets(
         bool, typer.Option("--load", help="Read the data set and summarize what was found.")
     ] = False,
     path: Annotated[
-        Path | None,
-        typer.Option("--path", help="Folder or file with the data; implies --load."),
+        Path | None, typer.Option("--path", help="Folder or file with the data; implies --load.")
     ] = None,
     option: Annotated[
         list[str] | None,

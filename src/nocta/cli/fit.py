@@ -39,8 +39,7 @@ def fit(
     data: DataArgument,
     out: Annotated[Path, typer.Option("--out", help="Folder for the model.")],
     method: Annotated[
-        str,
-        typer.Option("--method", help="A method that can be saved; `nocta methods` lists all."),
+        str, typer.Option("--method", help="A method that can be saved; `nocta methods` lists all.")
     ] = "nocta-amortized",
     preset: PresetOption = "default",
     predictor: PredictorOption = "learned",

@@ -36,8 +36,7 @@ def plan(
     cost_weight: CostWeightOption = None,
     budget: BudgetOption = None,
     subject: Annotated[
-        str | None,
-        typer.Option("--subject", help="Subject to plan for, if the file has several."),
+        str | None, typer.Option("--subject", help="Subject to plan for, if the file has several.")
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:

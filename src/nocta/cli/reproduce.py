@@ -48,15 +48,13 @@ def reproduce(
     folder: Annotated[
         list[Path] | None,
         typer.Option(
-            "--from",
-            help="Read the folder of a finished comparison and run nothing. Repeatable.",
+            "--from", help="Read the folder of a finished comparison and run nothing. Repeatable."
         ),
     ] = None,
     preset: Annotated[
         str | None,
         typer.Option(
-            "--preset",
-            help="`default` or `paper`. Default: the preset of the table or figure.",
+            "--preset", help="`default` or `paper`. Default: the preset of the table or figure."
         ),
     ] = None,
     seeds: Annotated[

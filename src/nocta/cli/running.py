@@ -22,8 +22,7 @@ PredictorOption = Annotated[
     ),
 ]
 PointsOption = Annotated[
-    int,
-    typer.Option("--points", min=1, help="Operating points per method, chosen on validation."),
+    int, typer.Option("--points", min=1, help="Operating points per method, chosen on validation.")
 ]
 CostWeightsOption = Annotated[
     str | None,

@@ -85,9 +85,7 @@ class RandomPolicy(Policy):
 
 
 def first_affordable(
-    observation: Observation,
-    plans: NDArray[np.bool_],
-    priority: NDArray[np.floating] | None = None,
+    observation: Observation, plans: NDArray[np.bool_], priority: NDArray[np.floating] | None = None
 ) -> Decision:
     """The earliest visit of each plan of which the budget allows anything, and what it allows.
 

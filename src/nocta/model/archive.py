@@ -28,11 +28,7 @@ ARRAYS = "arrays.safetensors"
 CARD, LOG = "card.md", "log.json"
 _OWN = (MANIFEST, ARRAYS, PARTIAL, CARD, LOG)
 #: What a folder may hold, by `kind`.
-KINDS = {
-    "nocta-model": "a model",
-    "nocta-method": "a method",
-    "nocta-predictor": "a predictor",
-}
+KINDS = {"nocta-model": "a model", "nocta-method": "a method", "nocta-predictor": "a predictor"}
 #: Errors of code that restores an object from a damaged configuration.
 MISFITS = (KeyError, TypeError, ValueError, RuntimeError, AttributeError)
 

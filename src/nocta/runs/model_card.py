@@ -30,12 +30,10 @@ def model_card(saved: SavedMethod) -> str:
     request = record["request"]
     source = request["source"]
     model = saved.method.model_ if isinstance(saved.method, NoctaMethod) else None
-    title = (
-        f"A model for {record['dataset']}" if model else f"`{saved.name}` for {record['dataset']}"
-    )
+    title = "A model" if model else f"`{saved.name}`"
     serves = " One fit serves every cost weight and every budget." if model else ""
     parts = [
-        f"# {title}",
+        f"# {title} for {record['dataset']}",
         f"{_what(saved)} Preset `{saved.preset}`. It says which features to acquire next, and "
         f"when, and predicts the class ({', '.join(saved.classes_)}) at every visit.{serves}",
         "A quick run (`--quick`): too little data and training to be of use." * request["quick"],

@@ -49,7 +49,7 @@ from nocta.methods.asac.training import (
 from nocta.methods.contract import Trial
 from nocta.methods.fixed import first_affordable
 from nocta.methods.retrained import Grid, RetrainedMethod
-from nocta.model.state import Arrays, State, add_part, load_net, net_arrays, take_part
+from nocta.model.state import Arrays, State, load_net, nest, net_arrays, take_part
 from nocta.predictors.cross_fitted import CrossFittedPredictor, as_cross_fitted
 from nocta.predictors.encoding import InputEncoder
 from nocta.predictors.fitting import Preset, fit_predictor
@@ -184,12 +184,9 @@ class Asac(RetrainedMethod):
         )
 
     def _policy_state(self, policy: AsacPolicy) -> State:
-        config: dict[str, Any] = {}
-        arrays: Arrays = {}
-        add_part(config, arrays, "predictor", predictor_state(policy.predictor))
-        add_part(config, arrays, "selector", ({}, net_arrays(policy.selector)))
-        add_part(config, arrays, "encoder", ({}, policy.encoder.state()))
-        return config, arrays
+        selector, encoder = net_arrays(policy.selector), policy.encoder.state()
+        predictor = predictor_state(policy.predictor)
+        return nest({}, {}, predictor=predictor, selector=({}, selector), encoder=({}, encoder))
 
     def _recall_policy(self, config: dict[str, Any], arrays: Arrays) -> Policy:
         own = take_part(config, arrays, "predictor")

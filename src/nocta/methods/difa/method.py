@@ -65,7 +65,7 @@ from nocta.methods.difa.episodes import Subjects
 from nocta.methods.difa.networks import DifaModel, DifaNetworks, DifaPolicy
 from nocta.methods.difa.vaeac import VAEAC_TRAINING, Vaeac
 from nocta.methods.retrained import Grid, RetrainedMethod
-from nocta.model.state import Arrays, State, add_part, load_net, net_arrays, take_part
+from nocta.model.state import Arrays, State, load_net, nest, net_arrays, take_part
 from nocta.predictors.encoding import InputEncoder
 from nocta.predictors.training import TrainingConfig, train
 
@@ -259,10 +259,8 @@ class Difa(RetrainedMethod):
         )
 
     def _shared_state(self) -> State:
-        config: dict[str, Any] = {"most_acquisitions": self._most_acquisitions}
-        arrays: Arrays = {}
-        add_part(config, arrays, "imputer", self._imputer.state())
-        return config, arrays
+        config = {"most_acquisitions": self._most_acquisitions}
+        return nest(config, {}, imputer=self._imputer.state())
 
     def _recall_shared(self, config: dict[str, Any], arrays: Arrays) -> None:
         self._most_acquisitions = config["most_acquisitions"]

@@ -24,7 +24,7 @@ from torch.nn import functional as F
 from nocta.core.cohort import Cohort
 from nocta.core.errors import NotFittedError
 from nocta.core.random_plans import random_requests
-from nocta.model.state import Arrays, State, add_part, load_net, net_arrays, take_part
+from nocta.model.state import Arrays, State, load_net, nest, net_arrays, take_part
 from nocta.predictors.encoding import EncodedCohort, InputEncoder
 from nocta.predictors.training import TrainingConfig, TrainingLog, train
 
@@ -133,11 +133,9 @@ class Vaeac:
 
     def state(self) -> State:
         """Plain configuration and arrays that restore the fitted imputer."""
-        config: dict[str, Any] = {"hidden": self.hidden, "latent": self.latent}
-        arrays: Arrays = {}
-        add_part(config, arrays, "encoder", ({}, self.encoder_.state()))
-        add_part(config, arrays, "net", ({}, net_arrays(self.net_)))
-        return config, arrays
+        config = {"hidden": self.hidden, "latent": self.latent}
+        encoder, net = self.encoder_.state(), net_arrays(self.net_)
+        return nest(config, {}, encoder=({}, encoder), net=({}, net))
 
     @classmethod
     def from_state(cls, config: dict[str, Any], arrays: Arrays) -> Self:

@@ -54,16 +54,9 @@ from nocta.core.policy import Decision, Observation, Policy
 from nocta.core.predictor import Predictor, require_network
 from nocta.core.rollout import rollout
 from nocta.methods.contract import Method, Trial, knob_value, require_fitted
-from nocta.methods.dime.training import (
-    FREE,
-    JointTraining,
-    Order,
-    Rules,
-    ValueNet,
-    earliest,
-)
+from nocta.methods.dime.training import FREE, JointTraining, Order, Rules, ValueNet, earliest
 from nocta.methods.one_at_a_time import acquire_slot, affordable_slots, slot_prices
-from nocta.model.state import Arrays, State, add_part, load_net, net_arrays, take_part
+from nocta.model.state import Arrays, State, load_net, nest, net_arrays, take_part
 from nocta.predictors.cross_fitted import CrossFittedPredictor, as_cross_fitted
 from nocta.predictors.fitting import Preset, fit_predictor
 
@@ -244,12 +237,10 @@ class Dime(Method):
         return DimePolicy(self.predictor_, self.value_, self.stop, limit, self.order, budget)
 
     def state(self) -> State:
-        config: dict[str, Any] = {"arguments": self.arguments(), "losses": self.losses_}
-        arrays: Arrays = {}
-        add_part(config, arrays, "predictor", self.predictor_.state())
+        config = {"arguments": self.arguments(), "losses": self.losses_}
         sizes = {"slot_width": self.value_.slot_width, "shape": self.value_.shape}
-        add_part(config, arrays, "value", (sizes, net_arrays(self.value_)))
-        return config, arrays
+        value = (sizes, net_arrays(self.value_))
+        return nest(config, {}, predictor=self.predictor_.state(), value=value)
 
     @classmethod
     def from_state(cls, config: dict[str, Any], arrays: Arrays) -> Self:

@@ -70,7 +70,7 @@ from nocta.methods.ras.pretraining import DROP_RATES, pretrain
 from nocta.methods.ras.simulation import Prices, Simulator
 from nocta.methods.ras.training import RasTraining, train_actor
 from nocta.methods.retrained import Grid, RetrainedMethod
-from nocta.model.state import Arrays, State, add_part, load_net, net_arrays, take_part
+from nocta.model.state import Arrays, State, load_net, nest, net_arrays, take_part
 from nocta.predictors.cde import CdePredictor
 from nocta.predictors.fitting import Preset
 from nocta.predictors.recurrent import RecurrentPredictor
@@ -188,10 +188,8 @@ class _ActiveSensing(RetrainedMethod):
         return RasTraining(**{**short, **given_values(self.options)})
 
     def _shared_state(self) -> State:
-        config: dict[str, Any] = {"drop_rate": self.drop_rate_}
-        arrays: Arrays = {"slot_times": self.slot_times_}
-        add_part(config, arrays, "predictor", self.predictor_.state())
-        return config, arrays
+        config, arrays = {"drop_rate": self.drop_rate_}, {"slot_times": self.slot_times_}
+        return nest(config, arrays, predictor=self.predictor_.state())
 
     def _recall_shared(self, config: dict[str, Any], arrays: Arrays) -> None:
         kind = CdePredictor if self.encoder == "cde" else RecurrentPredictor

@@ -56,10 +56,7 @@ class Simulator:
     """
 
     def __init__(
-        self,
-        cohort: Cohort,
-        predictor: NeuralPredictor,
-        availability: Availability = "on-arrival",
+        self, cohort: Cohort, predictor: NeuralPredictor, availability: Availability = "on-arrival"
     ) -> None:
         self.catalog = cohort.catalog
         self.predictor = predictor

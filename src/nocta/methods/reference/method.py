@@ -23,7 +23,7 @@ from nocta.core.predictor import Predictor
 from nocta.methods.contract import Method, require_fitted, require_predictor
 from nocta.methods.fixed import FirstVisitPolicy, FixedPlanPolicy, RandomPolicy
 from nocta.methods.reference.greedy import GreedyOptions, GreedyPath, greedy_path, slot_blocks
-from nocta.model.state import Arrays, State, add_part, take_part
+from nocta.model.state import Arrays, State, nest, take_part
 from nocta.predictors.cross_fitted import OutOfFoldPredictor
 from nocta.predictors.registry import predictor_state, restore_predictor
 
@@ -69,8 +69,7 @@ class Reference(Method):
         config, arrays = self._learned()
         config |= {"arguments": self.arguments(), "names": list(self.names_)}
         arrays["open_slots"] = self.open_slots_
-        add_part(config, arrays, "predictor", predictor_state(self.predictor_))
-        return config, arrays
+        return nest(config, arrays, predictor=predictor_state(self.predictor_))
 
     @classmethod
     def from_state(cls, config: dict[str, Any], arrays: Arrays) -> Self:

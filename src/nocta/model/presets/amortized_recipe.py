@@ -24,8 +24,6 @@ from nocta.predictors.training import TrainingConfig
 HINDSIGHT = 0.9
 #: Networks of each kind in a committee.
 N_NETWORKS = 2
-#: Shares of the individual estimate that validation chooses from.
-INDIVIDUAL_SHARES = (0.0, 0.5, 1.0)
 
 
 def amortized_training(n_train: int, overfits: bool) -> TrainingConfig:

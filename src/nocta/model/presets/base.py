@@ -60,11 +60,7 @@ class Planner(ABC):
     def policy(self, cost_weight: float, *, replan: bool = True) -> PlanningPolicy:
         """Algorithm 1 at this cost weight."""
         return PlanningPolicy(
-            self.predictor,
-            self.search(cost_weight),
-            cost_weight,
-            replan=replan,
-            chunk=self.chunk,
+            self.predictor, self.search(cost_weight), cost_weight, replan=replan, chunk=self.chunk
         )
 
     def actions_for(self, catalog: Catalog) -> ActionTable:

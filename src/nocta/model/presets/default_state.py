@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from nocta.core.cohort import Cohort
 from nocta.model.presets.options import DefaultOptions
-from nocta.model.state import Arrays, State, add_part, cohort_state, restore_cohort, take_part
+from nocta.model.state import Arrays, State, cohort_state, nest, restore_cohort, take_part
 from nocta.planning.estimators.amortized import AmortizedEstimator
 from nocta.planning.estimators.committee import CommitteeEstimator
 from nocta.planning.estimators.contrastive import ContrastiveEstimator
@@ -53,9 +53,7 @@ def planner_state(planner: DefaultPlanner) -> State:
     if planner.contrastive is not None:
         shared = _shares_subjects(planner.contrastive, planner.population)
         parts["contrastive"] = retrieval_state(planner.contrastive, with_subjects=not shared)
-    for name, part in parts.items():
-        add_part(config, arrays, name, part)
-    return config, arrays
+    return nest(config, arrays, **parts)
 
 
 def restore_planner(cls: type[P], config: dict[str, Any], arrays: Arrays) -> P:
@@ -104,10 +102,9 @@ def restore_actions(arrays: Arrays, n_times: int) -> ActionTable:
 
 
 def population_state(estimator: PopulationPlugIn) -> State:
-    config: dict[str, Any] = {"loss": estimator.loss, **_targets_config(estimator.targets)}
-    arrays: Arrays = {"fold": estimator.targets.fold}
-    add_part(config, arrays, "subjects", cohort_state(estimator.train))
-    return config, arrays
+    config = {"loss": estimator.loss, **_targets_config(estimator.targets)}
+    arrays = {"fold": estimator.targets.fold}
+    return nest(config, arrays, subjects=cohort_state(estimator.train))
 
 
 def restore_population(
@@ -126,10 +123,7 @@ def _targets_config(targets: LossTargets) -> dict[str, Any]:
 
 
 def _targets(
-    train: Cohort,
-    predictor: CrossFittedPredictor,
-    config: dict[str, Any],
-    arrays: Arrays,
+    train: Cohort, predictor: CrossFittedPredictor, config: dict[str, Any], arrays: Arrays
 ) -> LossTargets:
     """Inverse of `_targets_config`, for subjects whose folds are kept."""
     options = (config["kinds"], config["expected"], config["hindsight"])
@@ -155,16 +149,17 @@ def retrieval_state(estimator: ContrastiveEstimator, *, with_subjects: bool = Tr
         **_targets_config(estimator.targets),
     }
     arrays: Arrays = {}
+    parts: dict[str, State] = {}
     if bank.stands_for is not None:
         arrays["stands_for"] = bank.stands_for
     if with_subjects:  # only those who are kept for retrieval can ever vote
         arrays["fold"] = estimator.targets.fold[bank.rows]
-        add_part(config, arrays, "subjects", cohort_state(bank.train.subset(bank.rows)))
+        parts["subjects"] = cohort_state(bank.train.subset(bank.rows))
     if bank.embedding is not None:
-        add_part(config, arrays, "embedding", bank.embedding.state())
+        parts["embedding"] = bank.embedding.state()
     elif bank.predictor is None:  # the encoder is not part of a network
         arrays |= {f"encoder.{k}": v for k, v in bank.encoder.state().items()}
-    return config, arrays
+    return nest(config, arrays, **parts)
 
 
 def restore_retrieval(

@@ -8,7 +8,7 @@ paper, an embedding is trained for one cost weight: there are a few, and the nea
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Self
 
 import numpy as np
@@ -22,7 +22,7 @@ from nocta.core.predictor import Predictor, require_network
 from nocta.model.presets.base import Planner, break_even_weight, slot_worth
 from nocta.model.presets.default_state import restore_retrieval, retrieval_state
 from nocta.model.presets.options import PaperOptions
-from nocta.model.state import State, add_part, take_part
+from nocta.model.state import State, nest, take_part
 from nocta.planning.algorithm import Search
 from nocta.planning.estimators.amortized_mlp import AMORTIZED_TRAINING, AmortizedMLPEstimator
 from nocta.planning.estimators.contrastive import ContrastiveEstimator
@@ -37,37 +37,24 @@ from nocta.predictors.registry import predictor_state, restore_predictor
 from nocta.predictors.training import TrainingConfig
 
 
+@dataclass(eq=False)
 class PaperPlanner(Planner):
     """A fitted `paper` preset; see the module.
 
-    Args:
-        name: The estimator that plans; `"ensemble"` keeps the one better on validation, since the
-            two predict on different scales.
-        options: The options it was fitted with.
-        base: The predictor as trained under random masks.
-        cost_scale: Cost weight at which acquiring everything breaks even.
-        worth: `(L, M)` worth of each slot, for guided plans.
-        seed: Seed of the random plans.
-        amortized: The gain network with its fine-tuned predictor, if it is used.
-        contrastive: Retrieval per cost weight, if it is used.
+    `"ensemble"` keeps the estimator that is better on validation, since the two predict on
+    different scales.
     """
 
     chunk = 64
 
-    def __init__(
-        self,
-        name: str,
-        options: PaperOptions,
-        base: CrossFittedPredictor,
-        cost_scale: float,
-        worth: NDArray[np.float64],
-        seed: int,
-        amortized: AmortizedMLPEstimator | None = None,
-        contrastive: dict[float, ContrastiveEstimator] | None = None,
-    ) -> None:
-        self.name, self.options, self.base = name, options, base
-        self.cost_scale, self.worth, self.seed = cost_scale, worth, seed
-        self.amortized, self.contrastive = amortized, contrastive or {}
+    name: str
+    options: PaperOptions
+    base: CrossFittedPredictor  # as trained under random masks
+    cost_scale: float
+    worth: NDArray[np.float64]  # (L, M) worth of each slot, for guided plans
+    seed: int
+    amortized: AmortizedMLPEstimator | None = None  # with its fine-tuned predictor
+    contrastive: dict[float, ContrastiveEstimator] = field(default_factory=dict)  # by cost weight
 
     @property
     def predictor(self) -> Predictor:  # type: ignore[override]
@@ -213,21 +200,20 @@ class PaperPlanner(Planner):
     # -- saving -----------------------------------------------------------------------
 
     def state(self) -> State:
-        config: dict[str, Any] = {
+        config = {
             "estimator": self.name,
             "options": self.options.model_dump(),
             "cost_scale": self.cost_scale,
             "seed": self.seed,
             "weights": list(self.contrastive),
         }
-        arrays: dict[str, NDArray[Any]] = {"worth": self.worth}
-        add_part(config, arrays, "base", self.base.state())
+        parts: dict[str, State] = {"base": self.base.state()}
         if self.amortized is not None:
-            add_part(config, arrays, "amortized", self.amortized.state())
-            add_part(config, arrays, "tuned", predictor_state(self.amortized.predictor_))
+            parts["amortized"] = self.amortized.state()
+            parts["tuned"] = predictor_state(self.amortized.predictor_)
         for i, estimator in enumerate(self.contrastive.values()):
-            add_part(config, arrays, f"contrastive{i}", retrieval_state(estimator))
-        return config, arrays
+            parts[f"contrastive{i}"] = retrieval_state(estimator)
+        return nest(config, {"worth": self.worth}, **parts)
 
     @classmethod
     def from_state(cls, config: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Self:

@@ -9,6 +9,7 @@ the explanations are those of every other estimator.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, Self, get_args
 
 import numpy as np
@@ -27,7 +28,7 @@ from nocta.core.policy import Observation
 from nocta.core.predictor import Predictor
 from nocta.model.presets.base import EstimatorName, Planner, break_even_weight, slot_worth
 from nocta.model.presets.default_state import actions_arrays, restore_actions
-from nocta.model.state import Arrays, State, add_part, take_part
+from nocta.model.state import Arrays, State, nest, take_part
 from nocta.planning.algorithm import Search
 from nocta.planning.estimators.sequential import SequentialEstimator
 from nocta.planning.search import FoundPlans, beam_search, draw_candidates, sample_search
@@ -81,26 +82,21 @@ class PluginOptions(Options):
     """Beam width of an estimator that scores slot by slot."""
 
 
+@dataclass(eq=False)
 class PluginPlanner(Planner):
     """A fitted estimator of another package, and how its plans are searched."""
 
     chunk = 64
     preset: ClassVar[Preset] = "default"
 
-    def __init__(
-        self,
-        name: str,
-        options: PluginOptions,
-        predictor: Predictor,
-        estimator: Any,
-        actions: ActionTable,
-        cost_scale: float,
-        worth: NDArray[np.float64],
-        seed: int,
-    ) -> None:
-        self.name, self.options, self.predictor = name, options, predictor
-        self.estimator, self.actions = estimator, actions
-        self.cost_scale, self.worth, self.seed = cost_scale, worth, seed
+    name: str
+    options: PluginOptions
+    predictor: Predictor
+    estimator: Any
+    actions: ActionTable
+    cost_scale: float
+    worth: NDArray[np.float64]
+    seed: int
 
     def search(self, cost_weight: float) -> Search:
         options, estimator = self.options, _Verified(self.name, self.estimator)
@@ -144,17 +140,16 @@ class PluginPlanner(Planner):
     def state(self) -> State:
         if not can_save(type(self.estimator)):
             raise ModelError(cannot_save(self.name))
-        config: dict[str, Any] = {
+        config = {
             "estimator": self.name,
             "options": self.options.model_dump(),
             "cost_scale": self.cost_scale,
             "n_times": self.actions.n_times,
             "seed": self.seed,
         }
-        arrays: Arrays = {"worth": self.worth, **actions_arrays(self.actions)}
-        add_part(config, arrays, "predictor", predictor_state(self.predictor))
-        add_part(config, arrays, "own", self.estimator.state())
-        return config, arrays
+        arrays = {"worth": self.worth, **actions_arrays(self.actions)}
+        own = self.estimator.state()
+        return nest(config, arrays, predictor=predictor_state(self.predictor), own=own)
 
     @classmethod
     def from_state(cls, config: dict[str, Any], arrays: Arrays) -> Self:
