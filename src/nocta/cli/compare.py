@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Annotated
 
-import typer
 from rich.console import Console
+from typer import Option
 
 from nocta.cli.data import (
     DataArgument,
@@ -42,10 +42,10 @@ if TYPE_CHECKING:
 def compare(
     data: DataArgument,
     methods: Annotated[
-        str, typer.Option("--methods", help="Names separated by commas, or `all` built-in methods.")
+        str, Option("--methods", help="Names separated by commas, or `all` built-in methods.")
     ],
     out: OutFolder,
-    seeds: Annotated[int, typer.Option("--seeds", min=1, help="Number of seeds: 0, 1, 2, ...")] = 5,
+    seeds: Annotated[int, Option("--seeds", min=1, help="Number of seeds: 0, 1, 2, ...")] = 5,
     schema: SchemaOption = None,
     path: PathOption = None,
     data_option: DataOptions = None,
@@ -55,7 +55,7 @@ def compare(
     budgets: BudgetsOption = None,
     tune: Annotated[
         int,
-        typer.Option(
+        Option(
             "--tune",
             min=0,
             metavar="N",
@@ -64,7 +64,7 @@ def compare(
     ] = 0,
     option: Annotated[
         list[str] | None,
-        typer.Option(
+        Option(
             "--option",
             "-o",
             metavar="METHOD.OPTION=VALUE",
@@ -122,7 +122,6 @@ def compare(
 
 
 def _print(comparison: Comparison) -> None:
-
     from nocta.report.text import summary_table
 
     console = Console()

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.console import Console
+from typer import Option
 
 from nocta.cli.data import (
     DataArgument,
@@ -35,16 +36,16 @@ AUDITED = 48
 def evaluate(
     model: ModelArgument,
     data: DataArgument,
-    out: Annotated[Path, typer.Option("--out", help="The results.csv file to write.")],
+    out: Annotated[Path, Option("--out", help="The results.csv file to write.")],
     cost_weights: CostWeightsOption = None,
     budgets: BudgetsOption = None,
     points: Annotated[
-        int, typer.Option("--points", min=1, help="Number of cost weights saved with the model.")
+        int, Option("--points", min=1, help="Number of cost weights saved with the model.")
     ] = 10,
     availability: AvailabilityOption = "on-arrival",
     part: Annotated[
         str | None,
-        typer.Option(
+        Option(
             "--part",
             help="Subjects to use: `test` (held out by the fit; default for the data of the fit) "
             "or `all` (default for other data).",
@@ -55,7 +56,7 @@ def evaluate(
     data_option: DataOptions = None,
     figure: Annotated[
         Path | None,
-        typer.Option("--figure", help="Draw quality against cost: a .png, .svg or .pdf file."),
+        Option("--figure", help="Draw quality against cost: a .png, .svg or .pdf file."),
     ] = None,
     quiet: QuietOption = False,
 ) -> None:
@@ -117,7 +118,6 @@ def evaluate(
 
 
 def _print(frame: pd.DataFrame, model: SavedMethod) -> None:
-
     limited = bool(frame["budget"].notna().any())
     knob = "cost weight" if model.method.has_cost_weight else "setting"
     head = [knob, *(["budget"] if limited else []), "mean cost"]

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.console import Console
 from rich.table import Table
+from typer import Argument
 
 from nocta.cli.running import PresetOption
 from nocta.core.errors import ConfigError
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def methods(
-    name: Annotated[str | None, typer.Argument(help="Show the options of this method.")] = None,
+    name: Annotated[str | None, Argument(help="Show the options of this method.")] = None,
     preset: PresetOption = "default",
 ) -> None:
     """List the methods, built in and installed, or the options of one with their defaults.

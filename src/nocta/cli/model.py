@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
+from typer import Argument
 
 from nocta.core.errors import ConfigError
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from nocta.model.nocta import NOCTA
 
 ModelArgument = Annotated[
-    Path, typer.Argument(metavar="DIR", help="Folder of a model that `nocta fit` wrote.")
+    Path, Argument(metavar="DIR", help="Folder of a model that `nocta fit` wrote.")
 ]
 
 

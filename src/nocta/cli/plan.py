@@ -10,6 +10,7 @@ import typer
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
+from typer import Argument, Option
 
 from nocta.cli.model import ModelArgument, choose_cost_weight
 from nocta.cli.outputs import make_table, say_notes
@@ -27,7 +28,7 @@ def plan(
     model: ModelArgument,
     history: Annotated[
         Path,
-        typer.Argument(
+        Argument(
             metavar="HISTORY",
             help="CSV or Parquet file with the values acquired so far. Empty means not acquired; "
             "`unavailable` means requested but not available.",
@@ -36,9 +37,9 @@ def plan(
     cost_weight: CostWeightOption = None,
     budget: BudgetOption = None,
     subject: Annotated[
-        str | None, typer.Option("--subject", help="Subject to plan for, if the file has several.")
+        str | None, Option("--subject", help="Subject to plan for, if the file has several.")
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    as_json: Annotated[bool, Option("--json", help="Print JSON.")] = False,
 ) -> None:
     """Say what to acquire next for one subject, and why.
 
@@ -110,7 +111,6 @@ def _print(
     origin: str,
     budget: float | None,
 ) -> None:
-
     now, currency = int(table.time[row]), model.catalog_.currency
     seen = "before the first visit" if now < 0 else f"at visit {_slot(model, now)}"
     console = Console(highlight=False)

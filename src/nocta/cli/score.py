@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
+from typer import Argument, Option
 
 from nocta.cli.model import ModelArgument, choose_cost_weight
 from nocta.cli.outputs import say, stoppable
@@ -16,7 +17,7 @@ def score(
     model: ModelArgument,
     cohort: Annotated[
         Path,
-        typer.Argument(
+        Argument(
             metavar="COHORT",
             help="Parquet file, or folder of Parquet files, with the values acquired so far. "
             "Empty means not acquired; `unavailable` means requested but not available.",
@@ -24,9 +25,7 @@ def score(
     ],
     out: Annotated[
         Path,
-        typer.Option(
-            "--out", help="A file (F.parquet), or a folder for one file per part of the input."
-        ),
+        Option("--out", help="A file (F.parquet), or a folder for one file per part of the input."),
     ],
     cost_weight: CostWeightOption = None,
     budget: BudgetOption = None,
@@ -34,7 +33,7 @@ def score(
     dask: DaskOption = None,
     force: Annotated[
         bool,
-        typer.Option(
+        Option(
             "--force",
             help="Replace results made with other settings, or from parts no longer in the cohort.",
         ),
