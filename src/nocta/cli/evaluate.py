@@ -9,6 +9,7 @@ import typer
 from rich.console import Console
 from typer import Option
 
+from nocta.cli import running
 from nocta.cli.data import (
     DataArgument,
     DataOptions,
@@ -18,9 +19,7 @@ from nocta.cli.data import (
     parse_data_options,
     parse_numbers,
 )
-from nocta.cli.model import ModelArgument
 from nocta.cli.outputs import check_outputs, make_table, say, say_notes, stoppable
-from nocta.cli.running import AvailabilityOption, BudgetsOption, CostWeightsOption, QuietOption
 from nocta.core.currency import money
 from nocta.core.errors import ConfigError
 
@@ -34,15 +33,15 @@ AUDITED = 48
 
 
 def evaluate(
-    model: ModelArgument,
+    model: running.ModelArgument,
     data: DataArgument,
     out: Annotated[Path, Option("--out", help="The results.csv file to write.")],
-    cost_weights: CostWeightsOption = None,
-    budgets: BudgetsOption = None,
+    cost_weights: running.CostWeightsOption = None,
+    budgets: running.BudgetsOption = None,
     points: Annotated[
         int, Option("--points", min=1, help="Number of cost weights saved with the model.")
     ] = 10,
-    availability: AvailabilityOption = "on-arrival",
+    availability: running.AvailabilityOption = "on-arrival",
     part: Annotated[
         str | None,
         Option(
@@ -58,7 +57,7 @@ def evaluate(
         Path | None,
         Option("--figure", help="Draw quality against cost: a .png, .svg or .pdf file."),
     ] = None,
-    quiet: QuietOption = False,
+    quiet: running.QuietOption = False,
 ) -> None:
     """Evaluate a saved model over cost weights and budgets, and write results.csv.
 

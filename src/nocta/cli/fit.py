@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 from rich.console import Console
 from typer import Option
 
+from nocta.cli import running
 from nocta.cli.data import (
     DataArgument,
     DataOptions,
@@ -19,14 +20,6 @@ from nocta.cli.data import (
 )
 from nocta.cli.options import parse_options
 from nocta.cli.outputs import make_table, say, stoppable
-from nocta.cli.running import (
-    FractionsOption,
-    PredictorOption,
-    PresetOption,
-    QuickOption,
-    QuietOption,
-    SplitColumnOption,
-)
 from nocta.core.currency import money
 from nocta.core.errors import ConfigError
 
@@ -41,14 +34,14 @@ def fit(
     method: Annotated[
         str, Option("--method", help="A method that can be saved; `nocta methods` lists all.")
     ] = "nocta-amortized",
-    preset: PresetOption = "default",
-    predictor: PredictorOption = "learned",
+    preset: running.PresetOption = "default",
+    predictor: running.PredictorOption = "learned",
     seed: Annotated[int, Option("--seed", min=0, help="Sets the split and the training.")] = 0,
     schema: SchemaOption = None,
     path: PathOption = None,
     data_option: DataOptions = None,
-    split_column: SplitColumnOption = None,
-    fractions: FractionsOption = None,
+    split_column: running.SplitColumnOption = None,
+    fractions: running.FractionsOption = None,
     points: Annotated[
         int, Option("--points", min=1, help="Operating points to find and save.")
     ] = 10,
@@ -64,8 +57,8 @@ def fit(
     ] = None,
     resume: Annotated[bool, Option("--resume", help="Continue a fit that was stopped.")] = False,
     force: Annotated[bool, Option("--force", help="Replace an earlier fit in the folder.")] = False,
-    quick: QuickOption = False,
-    quiet: QuietOption = False,
+    quick: running.QuickOption = False,
+    quiet: running.QuietOption = False,
 ) -> None:
     """Train a method and save it in a folder, with a card that describes it.
 

@@ -46,11 +46,14 @@ def methods(
 
 
 def option_meanings(documented: type[Any]) -> dict[str, str]:
-    """What the `Args` section of a class says about each argument."""
-    _, _, section = (inspect.getdoc(documented) or "").partition("Args:\n")
-    section = re.split(r"\n(?=\S)", section)[0]
-    entries = re.findall(r"^    (\w+): (.*(?:\n {8,}.*)*)", section, flags=re.MULTILINE)
-    return {name: " ".join(text.split()) for name, text in entries}
+    """What the `Args` sections of a class and its bases say about each argument."""
+    found: dict[str, str] = {}
+    for cls in reversed(documented.__mro__):
+        _, _, section = inspect.cleandoc(cls.__doc__ or "").partition("Args:\n")
+        section = re.split(r"\n(?=\S)", section)[0]
+        entries = re.findall(r"^    (\w+): (.*(?:\n {8,}.*)*)", section, flags=re.MULTILINE)
+        found |= {name: " ".join(text.split()) for name, text in entries}
+    return found
 
 
 def _overview(names: list[str]) -> Table:

@@ -12,9 +12,8 @@ from rich.markup import escape
 from rich.table import Table
 from typer import Argument, Option
 
-from nocta.cli.model import ModelArgument, choose_cost_weight
+from nocta.cli import running
 from nocta.cli.outputs import make_table, say_notes
-from nocta.cli.running import BudgetOption, CostWeightOption
 from nocta.core.currency import money
 from nocta.core.errors import DataError, did_you_mean
 
@@ -25,7 +24,7 @@ if TYPE_CHECKING:
 
 
 def plan(
-    model: ModelArgument,
+    model: running.ModelArgument,
     history: Annotated[
         Path,
         Argument(
@@ -34,8 +33,8 @@ def plan(
             "`unavailable` means requested but not available.",
         ),
     ],
-    cost_weight: CostWeightOption = None,
-    budget: BudgetOption = None,
+    cost_weight: running.CostWeightOption = None,
+    budget: running.BudgetOption = None,
     subject: Annotated[
         str | None, Option("--subject", help="Subject to plan for, if the file has several.")
     ] = None,
@@ -53,7 +52,7 @@ def plan(
     fitted = load(model)
     table = read_history(history, fitted.schema_, fitted.catalog_)
     row = _find(table, subject, history)
-    weight, origin = choose_cost_weight(fitted, cost_weight)
+    weight, origin = running.choose_cost_weight(fitted, cost_weight)
     known = table.history.subset(np.array([row]))
     found = fitted.decide(known, weight, time=int(table.time[row]), remaining=budget)
     if as_json:

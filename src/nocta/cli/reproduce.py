@@ -9,17 +9,9 @@ from rich.console import Console
 from rich.table import Table
 from typer import Argument, Option
 
+from nocta.cli import running
 from nocta.cli.data import DataOptions, PathOption, SchemaOption, data_source
 from nocta.cli.outputs import exit_on_failures, make_table, stoppable
-from nocta.cli.running import (
-    AvailabilityOption,
-    DaskOption,
-    JobsOption,
-    OutFolder,
-    QuickOption,
-    QuietOption,
-    ResultsOption,
-)
 from nocta.core.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -34,7 +26,7 @@ def reproduce(
     name: Annotated[
         str, Argument(metavar="NAME", help="A table or figure; --list shows all.")
     ] = "",
-    out: OutFolder = Path("reproduced"),
+    out: running.OutFolder = Path("reproduced"),
     show: Annotated[
         bool, Option("--list", help="List the names and their place in the paper.")
     ] = False,
@@ -61,12 +53,12 @@ def reproduce(
         int | None,
         Option("--seeds", min=1, help="Number of seeds. Default: 5, as in the paper (--quick: 2)."),
     ] = None,
-    availability: AvailabilityOption = "on-arrival",
-    results: ResultsOption = "after-visit",
-    jobs: JobsOption = None,
-    dask: DaskOption = None,
-    quick: QuickOption = False,
-    quiet: QuietOption = False,
+    availability: running.AvailabilityOption = "on-arrival",
+    results: running.ResultsOption = "after-visit",
+    jobs: running.JobsOption = None,
+    dask: running.DaskOption = None,
+    quick: running.QuickOption = False,
+    quiet: running.QuietOption = False,
 ) -> None:
     """Reproduce a table or figure of the paper, with the paper's numbers beside ours.
 

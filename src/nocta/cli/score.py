@@ -8,13 +8,12 @@ from typing import Annotated
 import typer
 from typer import Argument, Option
 
-from nocta.cli.model import ModelArgument, choose_cost_weight
+from nocta.cli import running
 from nocta.cli.outputs import say, stoppable
-from nocta.cli.running import BudgetOption, CostWeightOption, DaskOption, JobsOption, QuietOption
 
 
 def score(
-    model: ModelArgument,
+    model: running.ModelArgument,
     cohort: Annotated[
         Path,
         Argument(
@@ -27,10 +26,10 @@ def score(
         Path,
         Option("--out", help="A file (F.parquet), or a folder for one file per part of the input."),
     ],
-    cost_weight: CostWeightOption = None,
-    budget: BudgetOption = None,
-    jobs: JobsOption = None,
-    dask: DaskOption = None,
+    cost_weight: running.CostWeightOption = None,
+    budget: running.BudgetOption = None,
+    jobs: running.JobsOption = None,
+    dask: running.DaskOption = None,
     force: Annotated[
         bool,
         Option(
@@ -38,7 +37,7 @@ def score(
             help="Replace results made with other settings, or from parts no longer in the cohort.",
         ),
     ] = False,
-    quiet: QuietOption = False,
+    quiet: running.QuietOption = False,
 ) -> None:
     """Write the next decision for every subject: when, which features, expected loss and cost.
 
@@ -48,7 +47,7 @@ def score(
     from nocta.model.persistence import load
     from nocta.runs.score_run import ScoreRequest, score_cohort
 
-    weight, origin = choose_cost_weight(load(model), cost_weight)
+    weight, origin = running.choose_cost_weight(load(model), cost_weight)
     with stoppable("Finished parts are kept; run the same command again to continue."):
         n = score_cohort(
             ScoreRequest.of(model, weight, budget),

@@ -131,6 +131,19 @@ class Method(ABC):
         raise NotImplementedError(f"Method '{cls.name}' cannot be loaded: it has no `from_state`.")
 
 
+def suggest(trial: Trial, space: Mapping[str, list[Any] | tuple[Any, Any]]) -> dict[str, Any]:
+    """A value for every option: one of a list, or from a range on a logarithmic scale."""
+    out: dict[str, Any] = {}
+    for name, values in space.items():
+        if isinstance(values, list):
+            out[name] = trial.suggest_categorical(name, values)
+        elif isinstance(values[0], int):
+            out[name] = trial.suggest_int(name, *values, log=True)
+        else:
+            out[name] = trial.suggest_float(name, *values, log=True)
+    return out
+
+
 def require_predictor(method: Method, predictor: Predictor | None) -> Predictor:
     """The given predictor, or an error that says how to get one."""
     if predictor is None:

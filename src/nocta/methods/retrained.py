@@ -42,8 +42,10 @@ Grid = Annotated[
 class RetrainedMethod(Method):
     """One training run per knob value; subclasses write `_prepare` and `_train`.
 
-    Their options contain `grid` (knob values to train at; by default those of the paper for this
-    data set, and others that fill the gaps between the costs reached on validation) and `quick`.
+    Args:
+        grid: Knob values to train at. By default those of the paper for this data set, and others
+            that fill the gaps between the costs reached on validation.
+        quick: A quick run: few and short fits.
     """
 
     #: Name of the knob in a setting.

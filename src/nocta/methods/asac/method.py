@@ -38,15 +38,8 @@ from nocta.core.options import Count, NonNegative
 from nocta.core.policy import Decision, Observation, Policy
 from nocta.core.predictor import Predictor, require_network
 from nocta.core.rollout import rollout
-from nocta.methods.asac.training import (
-    SMALL,
-    AsacTraining,
-    Gradient,
-    JointTraining,
-    Selector,
-    judge,
-)
-from nocta.methods.contract import Trial
+from nocta.methods.asac.training import SMALL, Gradient, JointTraining, Selector, judge
+from nocta.methods.contract import Trial, suggest
 from nocta.methods.fixed import first_affordable
 from nocta.methods.retrained import Grid, RetrainedMethod
 from nocta.model.state import Arrays, State, load_net, nest, net_arrays, take_part
@@ -89,9 +82,7 @@ class Asac(RetrainedMethod):
         epochs: Length of joint training; chosen by the size of the cohort by default.
         entropy: Initial weight of the entropy of the gates if `gradient="policy"`; it falls
             linearly to 0.
-        grid: Values of `mu` to train at; spread over cost on validation by default.
         preset: Preset of the shared predictor, if none is given.
-        quick: A quick run: few and short fits.
     """
 
     name = "asac"
@@ -110,12 +101,10 @@ class Asac(RetrainedMethod):
 
     def search_space(self, trial: Trial) -> dict[str, Any]:
         """Size of the selector, how it learns, and how it explores where that counts."""
-        out: dict[str, Any] = {
-            "hidden": trial.suggest_categorical("hidden", [None, 32, 64, 128]),
-            "gradient": trial.suggest_categorical("gradient", ["straight-through", "policy"]),
-        }
+        gradients = ["straight-through", "policy"]
+        out = suggest(trial, {"hidden": [None, 32, 64, 128], "gradient": gradients})
         if out["gradient"] == "policy":
-            out["entropy"] = trial.suggest_float("entropy", 0.001, 0.1, log=True)
+            out |= suggest(trial, {"entropy": (0.001, 0.1)})
         return out
 
     def check_predictor(self, predictor: Predictor) -> None:
@@ -148,14 +137,10 @@ class Asac(RetrainedMethod):
         return self.knob_range[0] * unit, self.knob_range[1] * unit
 
     def _train(self, value: float, train: Cohort, val: Cohort, seed: int, progress: bool) -> Policy:
-        options = AsacTraining(
-            self.gradient, self.hidden, self.epochs, self.entropy, quick=self.quick
-        )
         with torch.random.fork_rng():
             torch.manual_seed(seed)
-            joint = JointTraining(
-                options, copy.deepcopy(self.pretrained_), train, value, seed, self.availability
-            )
+            start = copy.deepcopy(self.pretrained_)
+            joint = JointTraining(self, start, train, value, seed, self.availability)
             joint.run(val, progress)
         policy = AsacPolicy(joint.predictor, joint.selector, joint.data[0].encoder)
         if self.predictor == "lstm":

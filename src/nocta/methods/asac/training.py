@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 import torch
@@ -23,22 +22,14 @@ from nocta.predictors.encoding import EncodedCohort
 from nocta.predictors.neural import cross_entropy
 from nocta.predictors.training import TrainingConfig, train
 
+if TYPE_CHECKING:
+    from nocta.methods.asac.method import Asac
+
 Gradient = Literal["policy", "straight-through"]
 #: With fewer training subjects, networks are smaller and have dropout.
 SMALL = 1000
 #: Share of training over which the weight of the cost rises to its value.
 RAMP = 0.4
-
-
-@dataclass(frozen=True)
-class AsacTraining:
-    """How selector and predictor are trained together; see `Asac` for what is not said here."""
-
-    gradient: Gradient = "straight-through"
-    hidden: int | None = None
-    epochs: int | None = None
-    entropy: float = 0.01
-    quick: bool = False
 
 
 class Selector(nn.Module):
@@ -76,7 +67,7 @@ class JointTraining:
 
     def __init__(
         self,
-        options: AsacTraining,
+        options: Asac,
         predictor: CrossFittedPredictor,
         cohort: Cohort,
         mu: float,

@@ -60,7 +60,7 @@ from nocta.core.options import Count, Options, Positive, Share, given_values, re
 from nocta.core.policy import Policy
 from nocta.core.predictor import Predictor
 from nocta.core.random_plans import random_requests
-from nocta.methods.contract import Trial
+from nocta.methods.contract import Trial, suggest
 from nocta.methods.difa.episodes import Subjects
 from nocta.methods.difa.networks import DifaModel, DifaNetworks, DifaPolicy
 from nocta.methods.difa.vaeac import VAEAC_TRAINING, Vaeac
@@ -114,8 +114,6 @@ class Difa(RetrainedMethod):
 
     Args:
         options: `DifaOptions`, or some of them by name.
-        grid: Cost weights to train at; chosen on validation by default.
-        quick: A quick run: few and short fits.
     """
 
     name = "difa"
@@ -132,13 +130,9 @@ class Difa(RetrainedMethod):
 
     def search_space(self, trial: Trial) -> dict[str, Any]:
         """Size and pace, how strongly near slots are preferred, and the shape of the loss."""
-        return {
-            "hidden": trial.suggest_categorical("hidden", [64, 128, 256]),
-            "learning_rate": trial.suggest_float("learning_rate", 1e-3, 1e-2, log=True),
-            "nearness": trial.suggest_float("nearness", 1.0, 8.0, log=True),
-            "last_temperature": trial.suggest_categorical("last_temperature", [0.1, 0.5, 1.0]),
-            "step_share": trial.suggest_categorical("step_share", [0.0, 0.3, 0.7]),
-        }
+        ranges = {"learning_rate": (1e-3, 1e-2), "nearness": (1.0, 8.0)}
+        choices = {"last_temperature": [0.1, 0.5, 1.0], "step_share": [0.0, 0.3, 0.7]}
+        return suggest(trial, {"hidden": [64, 128, 256], **ranges, **choices})
 
     def _knob_range(self, train: Cohort) -> tuple[float, float]:
         """Around the weight at which everything costs as much as knowing the labels saves."""

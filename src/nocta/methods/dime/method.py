@@ -53,7 +53,7 @@ from nocta.core.options import Count, Share
 from nocta.core.policy import Decision, Observation, Policy
 from nocta.core.predictor import Predictor, require_network
 from nocta.core.rollout import rollout
-from nocta.methods.contract import Method, Trial, knob_value, require_fitted
+from nocta.methods.contract import Method, Trial, knob_value, require_fitted, suggest
 from nocta.methods.dime.training import FREE, JointTraining, Order, Rules, ValueNet, earliest
 from nocta.methods.one_at_a_time import acquire_slot, affordable_slots, slot_prices
 from nocta.model.state import Arrays, State, load_net, nest, net_arrays, take_part
@@ -151,13 +151,12 @@ class Dime(Method):
 
     def search_space(self, trial: Trial) -> dict[str, Any]:
         """Exploration, what is learned from, order, and size (the published one is fixed)."""
-        out: dict[str, Any] = {"epsilon": trial.suggest_float("epsilon", 0.02, 0.3, log=True)}
-        out["expected_drop"] = trial.suggest_categorical("expected_drop", [False, True])
+        space: dict[str, Any] = {"epsilon": (0.02, 0.3), "expected_drop": [False, True]}
         if self.stop == "threshold":
-            out["order"] = trial.suggest_categorical("order", ["time", "value"])
+            space["order"] = ["time", "value"]
         if self.preset == "default":
-            out["hidden"] = trial.suggest_categorical("hidden", [64, 128, 256])
-        return out
+            space["hidden"] = [64, 128, 256]
+        return suggest(trial, space)
 
     def check_predictor(self, predictor: Predictor) -> None:
         require_network(predictor, f"Method '{self.name}'", "trains the predictor further")

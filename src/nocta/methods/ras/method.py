@@ -64,11 +64,11 @@ from nocta.core.operating_points import cost_of_everything
 from nocta.core.options import Options, given_values
 from nocta.core.policy import Policy
 from nocta.core.predictor import Predictor
-from nocta.methods.contract import Trial
+from nocta.methods.contract import Trial, suggest
 from nocta.methods.ras.networks import ActorCritic, EncoderKind, Intervals, SensingPolicy
 from nocta.methods.ras.pretraining import DROP_RATES, pretrain
 from nocta.methods.ras.simulation import Prices, Simulator
-from nocta.methods.ras.training import RasTraining, train_actor
+from nocta.methods.ras.training import ActorTraining, RasTraining
 from nocta.methods.retrained import Grid, RetrainedMethod
 from nocta.model.state import Arrays, State, load_net, nest, net_arrays, take_part
 from nocta.predictors.cde import CdePredictor
@@ -88,7 +88,20 @@ TailShare = Annotated[float, Field(gt=0, le=1)]
 
 @dataclass(eq=False)
 class _ActiveSensing(RetrainedMethod):
-    """What RAS and AS share: pretrained predictor, prices, scale of the knob."""
+    """What RAS and AS share: pretrained predictor, prices, scale of the knob.
+
+    The setting is `{"prediction_weight": lambda}`; a larger weight acquires more.
+
+    Args:
+        preset: `"paper"` also tries the published prediction weights.
+        encoder: `"gru"`, or the published `"cde"`, which needs `nocta[cde]` and is slower by an
+            order of magnitude.
+        hidden: Units of the predictor's state; the actor's has half as many.
+        drop_rate: Drop rate of the auxiliary policy; chosen on validation by default.
+        empty_penalty: Penalty of a visit without acquisitions, in units of the most expensive
+            feature.
+        options: `RasTraining`, or some of its fields by name: length and pace.
+    """
 
     knob = "prediction_weight"
     knob_buys = True
@@ -116,12 +129,8 @@ class _ActiveSensing(RetrainedMethod):
 
     def search_space(self, trial: Trial) -> dict[str, Any]:
         """Size and pace, and the penalty of an empty visit."""
-        return {
-            "hidden": trial.suggest_categorical("hidden", [32, 64, 128]),
-            "learning_rate": trial.suggest_float("learning_rate", 3e-3, 3e-2, log=True),
-            "entropy": trial.suggest_float("entropy", 0.01, 0.2, log=True),
-            "empty_penalty": trial.suggest_float("empty_penalty", 0.3, 30.0, log=True),
-        }
+        pace = {"learning_rate": (3e-3, 3e-2), "entropy": (0.01, 0.2), "empty_penalty": (0.3, 30.0)}
+        return suggest(trial, {"hidden": [32, 64, 128], **pace})
 
     def _prepare(
         self, train: Cohort, val: Cohort, seed: int, predictor: Predictor | None, progress: bool
@@ -169,17 +178,10 @@ class _ActiveSensing(RetrainedMethod):
     def _run(
         self, intervals: Intervals, prices: Prices, training: RasTraining, seed: int, progress: bool
     ) -> tuple[ActorCritic, list[float]]:
-        return train_actor(
-            *self._simulators,
-            intervals,
-            prices,
-            training,
-            tail_share=self.tail_share,
-            hidden=self.hidden // 2,
-            kind=self.encoder,
-            seed=seed,
-            progress=progress,
-        )
+        train, val = self._simulators
+        width, share = self.hidden // 2, self.tail_share
+        actor = ActorTraining(train, intervals, prices, training, share, width, self.encoder, seed)
+        return actor.run(val, progress)
 
     def _training(self) -> RasTraining:
         if isinstance(self.options, RasTraining):
@@ -216,23 +218,11 @@ class _ActiveSensing(RetrainedMethod):
 class Ras(_ActiveSensing):
     """Risk-averse active sensing: adaptive intervals, trained on the worst tenth of follow-ups.
 
-    The setting is `{"prediction_weight": lambda}`; a larger weight acquires more.
-
     Args:
-        grid: Prediction weights to train at; chosen to spread the costs by default.
-        quick: A quick run: few and short fits.
-        preset: `"paper"` also tries the published prediction weights.
-        encoder: `"gru"`, or the published `"cde"`, which needs `nocta[cde]` and is slower by an
-            order of magnitude.
-        hidden: Units of the predictor's state; the actor's has half as many.
-        drop_rate: Drop rate of the auxiliary policy; chosen on validation by default.
         intervals: Shortest and longest interval between visits, in the unit of the cohort's slot
             times; from the next slot to half the follow-up by default, or to what the NOCTA paper
             allows on its data sets.
         tail_share: Train on this share of the follow-ups, the most expensive ones.
-        empty_penalty: Penalty of a visit without acquisitions, in units of the most expensive
-            feature.
-        options: `RasTraining`, or some of its fields by name: length and pace.
 
     Example:
         >>> from nocta.testing import tiny_cohort
@@ -249,8 +239,8 @@ class Ras(_ActiveSensing):
 
     def search_space(self, trial: Trial) -> dict[str, Any]:
         """The same, and how much of the tail is trained on."""
-        tail_share = trial.suggest_float("tail_share", 0.05, 1.0, log=True)
-        return {**super().search_space(trial), "tail_share": tail_share}
+        own = suggest(trial, {"tail_share": (0.05, 1.0)})
+        return {**super().search_space(trial), **own}
 
     def _candidates(self, train: Cohort) -> list[Intervals]:
         shortest, longest = self.intervals or (
@@ -264,19 +254,9 @@ class Ras(_ActiveSensing):
 class As(_ActiveSensing):
     """Active sensing: as `Ras`, with one fixed interval, trained on everybody.
 
-    The setting is `{"prediction_weight": lambda}`; a larger weight acquires more.
-
     Args:
-        grid: Prediction weights to train at; chosen to spread the costs by default.
-        quick: A quick run: few and short fits.
-        preset: `"paper"` also tries the published prediction weights.
-        encoder: As in `Ras`.
-        hidden: As in `Ras`.
-        drop_rate: As in `Ras`.
         interval: Between two visits, in the unit of the cohort's slot times; by default the best
             on validation of one, two and four slots, at each prediction weight.
-        empty_penalty: As in `Ras`.
-        options: As in `Ras`.
     """
 
     name = "as"

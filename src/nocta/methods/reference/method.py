@@ -148,7 +148,13 @@ class Random(Reference):
 
 @dataclass(eq=False)
 class AlongPath(Reference):
-    """Methods that move along a path of growing plans, found on validation."""
+    """Methods that move along a path of growing plans, found on validation.
+
+    The setting is `{"n_slots": k}`: how many slots of the greedy order are acquired.
+
+    Args:
+        options: Limits on the work of the selection.
+    """
 
     options: GreedyOptions | Mapping[str, Any] | None = None
 
@@ -195,10 +201,7 @@ class AlongPath(Reference):
 class Static(AlongPath):
     """One set of slots for everybody, grown by greedy forward selection on validation.
 
-    The setting is `{"n_slots": k}`: how many slots of the greedy order are acquired.
-
     Args:
-        options: Limits on the work of the selection.
         choose_on: `"validation"`, or `"training"`: the training subjects, who are more, each judged
             by a predictor that never saw it.
 
@@ -236,11 +239,7 @@ class Static(AlongPath):
 class FirstVisit(AlongPath):
     """Acquires at the first visit only: the best features there, in greedy order.
 
-    The setting is `{"n_slots": k}`: how many features. If the first visit of a subject yields
-    nothing, they are requested at the next one.
-
-    Args:
-        options: Limits on the work of the selection.
+    If the first visit of a subject yields nothing, they are requested at the next one.
     """
 
     name = "first-visit"

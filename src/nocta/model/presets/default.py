@@ -20,7 +20,7 @@ from nocta.core.options import Options, read_options
 from nocta.core.policy import Observation
 from nocta.core.predictor import Predictor, require_network
 from nocta.core.rollout import rollout
-from nocta.model.presets.amortized_recipe import HINDSIGHT, fit_committee, fit_network
+from nocta.model.presets.amortized_recipe import HINDSIGHT, Subjects, fit_committee, fit_network
 from nocta.model.presets.base import Planner, break_even_weight, slot_worth
 from nocta.model.presets.options import DefaultOptions
 from nocta.model.presets.retrieval_recipe import fit_retrieval
@@ -163,55 +163,37 @@ class DefaultPlanner(Planner):
         planner = cls(estimator, knobs, predictor, actions, scale, worth=worth, seed=seed)
         if few and can_be_counted(targets):
             planner.population = PopulationPlugIn(train, targets, knobs.loss)
+        data = Subjects(train, targets, val, val_targets, seed, progress)
         if estimator in ("amortized", "ensemble"):
-            planner._fit_amortized(train, targets, val, val_targets, seed, progress)
+            planner._fit_amortized(data)
         if estimator in ("contrastive", "ensemble"):
-            planner.contrastive = fit_retrieval(
-                knobs,
-                predictor,
-                train,
-                targets,
-                val,
-                val_targets,
-                scale,
-                seed,
-                progress,
-                planner.population.tables if planner.population is not None else None,
-            )
+            tables = planner.population.tables if planner.population is not None else None
+            planner.contrastive = fit_retrieval(knobs, predictor, data, scale, tables)
         if estimator == "ensemble":
             planner._choose("amortized_share", val, seed)
         if planner.population is not None:
             planner._choose("individual_share", val, seed)
         return planner
 
-    def _fit_amortized(
-        self,
-        train: Cohort,
-        targets: LossTargets,
-        val: Cohort,
-        val_targets: LossTargets,
-        seed: int,
-        progress: bool,
-    ) -> None:
+    def _fit_amortized(self, data: Subjects) -> None:
         """One network if there are many subjects, a committee if there are few."""
-        data = (train, targets, val, val_targets, seed)
         if len(self.predictor.members) == 1:
 
             def own_plans(network: AmortizedEstimator, rng: np.random.Generator) -> PlanMemory:
                 self.amortized = network
-                return self._own_plans(train, rng, progress)
+                return self._own_plans(data.train, rng, data.progress)
 
-            self.amortized = fit_network(self.options, *data, own_plans, progress)
+            self.amortized = fit_network(self.options, data, own_plans)
             return
         counted = self.population is not None
-        committee = fit_committee(self.options, *data, progress, with_population=not counted)
+        committee = fit_committee(self.options, data, with_population=not counted)
         share = 1.0 if counted else self.options.individual_share
         if share is None:
 
             def use(share: float) -> None:
                 self.amortized = committee.with_share(share)
 
-            share = self._least_regret(use, val, seed)
+            share = self._least_regret(use, data.val, data.seed)
         self.amortized = committee.with_share(share)
 
     def _own_plans(self, train: Cohort, rng: np.random.Generator, progress: bool) -> PlanMemory:

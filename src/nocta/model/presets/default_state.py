@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from nocta.model.presets.default import DefaultPlanner
 
 P = TypeVar("P", bound="DefaultPlanner")
+_BANK = ("metric", "kernel", "n_neighbors", "radius", "index")
 _TABLES = ("subsets", "prices", "charges")
 
 
@@ -138,12 +139,8 @@ def _shares_subjects(estimator: ContrastiveEstimator, population: PopulationPlug
 def retrieval_state(estimator: ContrastiveEstimator, *, with_subjects: bool = True) -> State:
     bank = estimator.bank
     config: dict[str, Any] = {
-        "metric": bank.metric,
-        "kernel": bank.kernel,
+        **{name: getattr(bank, name) for name in _BANK},
         "size": len(bank.rows),
-        "n_neighbors": bank.n_neighbors,
-        "radius": bank.radius,
-        "index": bank.index,
         "loss": estimator.loss,
         "reduction": estimator.reduction,
         **_targets_config(estimator.targets),
@@ -187,16 +184,12 @@ def restore_retrieval(
         encoder = InputEncoder.from_state(arrays_under(arrays, "encoder."))
     bank = NeighborBank(
         train,
-        config["metric"],
         encoder=encoder,
         embedding=embedding,
         predictor=first,
         size=config["size"],
-        n_neighbors=config["n_neighbors"],
-        radius=config["radius"],
-        kernel=config["kernel"],
         stands_for=arrays.get("stands_for"),
-        index=config.get("index", "torch"),
+        **{name: config[name] for name in _BANK if name in config},
     )
     options = {"loss": config["loss"], "reduction": config["reduction"]}
     return voting_estimator(bank, targets, tables=tables, **options)

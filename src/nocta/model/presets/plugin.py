@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, ClassVar, Literal, Self, get_args
 
 import numpy as np
@@ -131,7 +132,7 @@ class PluginPlanner(Planner):
             train, val, cls.preset, seed, progress, class_weight=knobs.class_weight
         )
         built = built.fit(train, val, predictor, seed=seed, progress=progress)
-        losses = _PredictedLosses(predictor, train)
+        losses = partial(_predicted_losses, predictor, train)
         worth = slot_worth(losses, train)
         actions = ActionTable.build(train.catalog, train, worth)
         scale = break_even_weight(losses, train)
@@ -203,14 +204,11 @@ class _Verified(NoctEstimator):
         return scores
 
 
-class _PredictedLosses:
+def _predicted_losses(
+    predictor: Predictor, cohort: Cohort, index: NDArray[np.int64], requested: NDArray[np.bool_]
+) -> Tensor:
     """Cross-entropy of a predictor's own predictions, for `break_even_weight` and `slot_worth`."""
-
-    def __init__(self, predictor: Predictor, cohort: Cohort) -> None:
-        self.predictor, self.cohort = predictor, cohort
-
-    def __call__(self, index: NDArray[np.int64], requested: NDArray[np.bool_]) -> Tensor:
-        some = self.cohort.subset(index)
-        predicted = self.predictor.predict_proba(History.of(some, requested))
-        losses = np.nan_to_num(pair_losses(some.labels, predicted))
-        return torch.from_numpy(losses[..., None])
+    some = cohort.subset(index)
+    predicted = predictor.predict_proba(History.of(some, requested))
+    losses = np.nan_to_num(pair_losses(some.labels, predicted))
+    return torch.from_numpy(losses[..., None])
