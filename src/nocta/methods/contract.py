@@ -54,6 +54,8 @@ class Method(ABC):
     has_cost_weight: ClassVar[bool] = False
     #: Whether its policies add to a visit one feature after the other (`Policy.acts_within_visit`).
     acts_within_visit: ClassVar[bool] = False
+    #: Further options, passed to the constructor as `options`.
+    bundle: ClassVar[type[Options] | None] = None
     #: The rule of the comparison, set before `fit`; roll-outs on validation follow it.
     availability: Availability = "on-arrival"
     #: When a visit's results are shown, set before `fit`; for methods that act within visits.
@@ -112,8 +114,8 @@ class Method(ABC):
 
     @classmethod
     def option_bundle(cls, preset: str) -> type[Options] | None:
-        """Further options, passed to the constructor as `options`; different for each preset."""
-        return None
+        """The class of `options` in a preset; `bundle` unless presets differ."""
+        return cls.bundle
 
     def arguments(self) -> dict[str, Any]:
         """The arguments of the constructor as plain data."""

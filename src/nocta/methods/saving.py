@@ -12,9 +12,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
 
-import numpy as np
-from numpy.typing import NDArray
-
 from nocta.core.catalog import Catalog
 from nocta.core.cohort import Cohort
 from nocta.core.environment import Availability, Results
@@ -118,21 +115,13 @@ class SavedMethod:
         progress: bool = False,
     ) -> Rollout:
         """Act on a whole cohort at one operating point; its `budget`, if any, is a hard limit."""
-        budget: float | NDArray[np.float64] | None = setting.get("budget")
+        how: dict[str, Any] = {"availability": availability, "progress": progress}
+        how["budget"] = setting.get("budget")
         if isinstance(self.method, NoctaMethod):
             weight = float(setting.get("cost_weight", 0.0))
-            how: dict[str, Any] = {"availability": availability, "progress": progress}
-            return self.method.model_.rollout(cohort, weight, budget=budget, **how)
+            return self.method.model_.rollout(cohort, weight, **how)
         self.check_fits(cohort)
-        return rollout(
-            self.policy(setting),
-            cohort,
-            budget=budget,
-            availability=availability,
-            results=results,
-            seed=self.seed,
-            progress=progress,
-        )
+        return rollout(self.policy(setting), cohort, results=results, seed=self.seed, **how)
 
 
 def as_saved(model: NOCTA | SavedMethod) -> SavedMethod:
@@ -189,6 +178,5 @@ def load(path: str | Path) -> Any:
     Raises:
         ModelError: The folder is damaged, from a newer version, or holds something else.
     """
-    if read_manifest(path, None)["kind"] != "nocta-method":
-        return persistence.load(path)
-    return load_saved(path).method
+    method = load_saved(path).method
+    return method.model_ if isinstance(method, NoctaMethod) else method

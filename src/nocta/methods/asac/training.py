@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
@@ -62,23 +63,22 @@ class Selector(nn.Module):
         return self.gates(out), self.worth(out)[..., 0]
 
 
+@dataclass(eq=False)
 class JointTraining:
     """One run at one `mu`: selector and predictor learn from the gates that are drawn."""
 
-    def __init__(
-        self,
-        options: Asac,
-        predictor: CrossFittedPredictor,
-        cohort: Cohort,
-        mu: float,
-        seed: int,
-        availability: Availability = "on-arrival",
-    ) -> None:
-        self.options, self.predictor, self.cohort, self.mu = options, predictor, cohort, mu
+    options: Asac
+    predictor: CrossFittedPredictor
+    cohort: Cohort
+    mu: float
+    seed: int
+    availability: Availability = "on-arrival"
+
+    def __post_init__(self) -> None:
+        cohort, options = self.cohort, self.options
         self.small = len(cohort) < SMALL
-        self.rng = np.random.default_rng(seed)
-        self.availability = availability
-        self.data = [Gated(member, cohort, availability) for member in predictor.networks]
+        self.rng = np.random.default_rng(self.seed)
+        self.data = [Gated(m, cohort, self.availability) for m in self.predictor.networks]
         encoder = self.data[0].encoder
         self.selector = Selector(
             encoder.width,
@@ -119,17 +119,9 @@ class JointTraining:
             loss, cost = judge(self.predictor, val, gates)
             return loss + self.mu * cost
 
-        name = f"asac, mu = {self.mu:.3g}"
-        train(
-            nets,
-            len(self.cohort),
-            batch_loss,
-            validation_loss,
-            config,
-            self.rng,
-            description=name,
-            progress=progress,
-        )
+        name, losses = f"asac, mu = {self.mu:.3g}", (batch_loss, validation_loss)
+        n_train = len(self.cohort)
+        train(nets, n_train, *losses, config, self.rng, description=name, progress=progress)
 
     def _loss(self, index: Tensor) -> Tensor:
         """Of the selector and of the predictor, for the subjects at `index`."""

@@ -119,14 +119,11 @@ class Difa(RetrainedMethod):
     name = "difa"
     acts_within_visit = True
     knob = "cost_weight"
+    bundle = DifaOptions
 
     options: DifaOptions | Mapping[str, Any] | None = None
     grid: Grid = None
     quick: bool = False
-
-    @classmethod
-    def option_bundle(cls, preset: str) -> type[Options]:
-        return DifaOptions
 
     def search_space(self, trial: Trial) -> dict[str, Any]:
         """Size and pace, how strongly near slots are preferred, and the shape of the loss."""

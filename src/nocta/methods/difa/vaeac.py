@@ -13,6 +13,7 @@ source's skip connections between encoder and decoder.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -26,7 +27,7 @@ from nocta.core.errors import NotFittedError
 from nocta.core.random_plans import random_requests
 from nocta.model.state import Arrays, State, load_net, nest, net_arrays, take_part
 from nocta.predictors.encoding import EncodedCohort, InputEncoder
-from nocta.predictors.training import TrainingConfig, TrainingLog, train
+from nocta.predictors.training import TrainingConfig, train
 
 #: The source's weak prior on the prior network: scale of its mean, and pull on its scale.
 _MEAN_SCALE, _SCALE_PULL = 1e4, 1e-4
@@ -66,6 +67,7 @@ class _VaeacNet(nn.Module):
         self.decoder = SkipNet(latent + seen + context, decoded, hidden)
 
 
+@dataclass(eq=False)
 class Vaeac:
     """Imputes every column of every slot from what was acquired.
 
@@ -73,20 +75,10 @@ class Vaeac:
     known, indicators of discrete columns, which requests were unavailable.
     """
 
-    encoder_: InputEncoder
-    log_: TrainingLog
-
-    def __init__(
-        self,
-        hidden: int = 128,
-        latent: int = 16,
-        training: TrainingConfig = VAEAC_TRAINING,
-        seed: int = 0,
-    ) -> None:
-        self.hidden = hidden
-        self.latent = latent
-        self.training = training
-        self.seed = seed
+    hidden: int = 128
+    latent: int = 16
+    training: TrainingConfig = VAEAC_TRAINING
+    seed: int = 0
 
     def fit(
         self,

@@ -166,24 +166,23 @@ class Episodes:
         self.visiting[rows] = False
 
 
+@dataclass(eq=False)
 class JointTraining:
     """Trains predictor and value network on the episodes they make themselves."""
 
-    def __init__(
-        self,
-        predictor: CrossFittedPredictor,
-        value: ValueNet,
-        train: Cohort,
-        order: Order,
-        expected: bool,
-        seed: int,
-        rules: Rules,
-    ) -> None:
-        self.predictor, self.value, self.order = predictor, value, order
-        self.rules = rules
-        self.train, self.rng = train, np.random.default_rng(seed)
+    predictor: CrossFittedPredictor
+    value: ValueNet
+    train: Cohort
+    order: Order
+    expected: bool
+    seed: int
+    rules: Rules
+
+    def __post_init__(self) -> None:
+        train, predictor, rules = self.train, self.predictor, self.rules
+        self.rng = np.random.default_rng(self.seed)
         self.targets = LossTargets(
-            train, predictor.members, predictor.fold, ("cross-entropy",), expected
+            train, predictor.members, predictor.fold, ("cross-entropy",), self.expected
         )
         n_pool = 256 if len(train) > 1000 else 128
         self.pool = Episodes(

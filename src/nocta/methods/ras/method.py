@@ -61,7 +61,7 @@ from pydantic import Field
 from nocta.core.cohort import Cohort
 from nocta.core.errors import ConfigError
 from nocta.core.operating_points import cost_of_everything
-from nocta.core.options import Options, given_values
+from nocta.core.options import given_values
 from nocta.core.policy import Policy
 from nocta.core.predictor import Predictor
 from nocta.methods.contract import Trial, suggest
@@ -105,6 +105,7 @@ class _ActiveSensing(RetrainedMethod):
 
     knob = "prediction_weight"
     knob_buys = True
+    bundle = RasTraining
     paper_grids: ClassVar[Mapping[str, tuple[float, ...]]] = {
         "synthetic": (5000.0, 7000.0, 9000.0),
         "adni": (50.0, 75.0, 100.0, 175.0),
@@ -122,10 +123,6 @@ class _ActiveSensing(RetrainedMethod):
     tail_share: TailShare = field(default=1.0, init=False)
     empty_penalty: float = 10.0
     options: RasTraining | Mapping[str, Any] | None = None
-
-    @classmethod
-    def option_bundle(cls, preset: str) -> type[Options]:
-        return RasTraining
 
     def search_space(self, trial: Trial) -> dict[str, Any]:
         """Size and pace, and the penalty of an empty visit."""

@@ -129,9 +129,8 @@ def greedy_path(
     rng = np.random.default_rng(seed)
     sample = cohort
     if len(cohort) > options.max_subjects:
-        sample = cohort.subset(
-            np.sort(rng.choice(len(cohort), size=options.max_subjects, replace=False))
-        )
+        chosen = rng.choice(len(cohort), size=options.max_subjects, replace=False)
+        sample = cohort.subset(np.sort(chosen))
     search = _Search(PlanJudge(predictor, sample), blocks, options, rng)
     with progress_bar(total=len(blocks), desc="greedy slots", show=progress) as bar:
         while search.left.any():
@@ -141,22 +140,21 @@ def greedy_path(
     return GreedyPath(plans, PlanJudge(predictor, cohort).costs(plans), search.judge.losses(plans))
 
 
+@dataclass(eq=False)
 class _Search:
     """State of one forward selection."""
 
-    def __init__(
-        self,
-        judge: PlanJudge,
-        blocks: NDArray[np.bool_],
-        options: GreedyOptions,
-        rng: np.random.Generator,
-    ) -> None:
-        self.judge, self.blocks, self.options, self.rng = judge, blocks, options, rng
-        self.left = np.ones(len(blocks), dtype=bool)
-        self.worth = np.full(len(blocks), np.inf)  # as of when it was last computed
-        self.plan = np.zeros(blocks.shape[1:], dtype=bool)
+    judge: PlanJudge
+    blocks: NDArray[np.bool_]
+    options: GreedyOptions
+    rng: np.random.Generator
+
+    def __post_init__(self) -> None:
+        self.left = np.ones(len(self.blocks), dtype=bool)
+        self.worth = np.full(len(self.blocks), np.inf)  # as of when it was last computed
+        self.plan = np.zeros(self.blocks.shape[1:], dtype=bool)
         self.path: list[NDArray[np.bool_]] = []
-        self.loss = float(judge.losses(self.plan[None])[0])
+        self.loss = float(self.judge.losses(self.plan[None])[0])
         self.lowest, self.stale_steps, self.n_evaluations = self.loss, 0, 0
 
     def add_next(self) -> None:

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from nocta.core.cohort import Cohort, even_rows
 from nocta.core.errors import ConfigError
 from nocta.core.operating_points import cost_targets, nearest_to_targets, spread_knob
-from nocta.core.options import Options, read_options
+from nocta.core.options import read_options
 from nocta.core.policy import Policy
 from nocta.core.predictor import Predictor
 from nocta.methods.contract import Method, require_fitted, require_predictor
@@ -156,11 +156,8 @@ class AlongPath(Reference):
         options: Limits on the work of the selection.
     """
 
+    bundle = GreedyOptions
     options: GreedyOptions | Mapping[str, Any] | None = None
-
-    @classmethod
-    def option_bundle(cls, preset: str) -> type[Options]:
-        return GreedyOptions
 
     def _choose(self, train: Cohort, val: Cohort, seed: int, progress: bool) -> None:
         self.path_ = greedy_path(

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from nocta.core.cohort import Cohort
 from nocta.core.operating_points import nearest_to_targets
-from nocta.core.options import Options, read_options
+from nocta.core.options import read_options
 from nocta.core.policy import Policy
 from nocta.methods.contract import require_fitted
 from nocta.methods.fixed import FixedPlanPolicy
@@ -44,12 +44,9 @@ class Periodic(Reference):
     """
 
     name = "periodic"
+    bundle = GreedyOptions
 
     options: GreedyOptions | Mapping[str, Any] | None = None
-
-    @classmethod
-    def option_bundle(cls, preset: str) -> type[Options]:
-        return GreedyOptions
 
     def _choose(self, train: Cohort, val: Cohort, seed: int, progress: bool) -> None:
         found: list[_Rhythm] = []
