@@ -7,7 +7,7 @@ fit serves every cost weight and budget.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Self
@@ -16,12 +16,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nocta.core.cohort import Cohort
-from nocta.core.options import Options, read_options
 from nocta.core.policy import Observation
-from nocta.core.predictor import Predictor, require_network
+from nocta.core.predictor import require_network
 from nocta.core.rollout import rollout
 from nocta.model.presets.amortized_recipe import HINDSIGHT, Subjects, fit_committee, fit_network
-from nocta.model.presets.base import Planner, break_even_weight, slot_worth
+from nocta.model.presets.base import Planner, Task, break_even_weight, slot_worth
 from nocta.model.presets.options import DefaultOptions
 from nocta.model.presets.retrieval_recipe import fit_retrieval
 from nocta.planning.algorithm import PlanningPolicy, Search
@@ -43,8 +42,7 @@ from nocta.planning.search import (
     sample_search,
 )
 from nocta.planning.space import MAX_EXHAUSTIVE, ActionTable
-from nocta.predictors.cross_fitted import CrossFittedPredictor, as_cross_fitted
-from nocta.predictors.fitting import fit_predictor
+from nocta.predictors.cross_fitted import CrossFittedPredictor
 
 #: Shares that validation chooses from, and the most subjects on whom one is tried.
 SHARES = (0.0, 0.5, 1.0)
@@ -107,15 +105,8 @@ class DefaultPlanner(Planner):
 
         def grow(observation: Observation, weights: NDArray[np.float64], /) -> FoundPlans:
             actions = self.actions_for(observation.catalog)
-            return beam_search(
-                estimator,
-                observation,
-                actions,
-                weights,
-                self.width,
-                n_best=n_best,
-                branches=self.branches,
-            )
+            how = {"n_best": n_best, "branches": self.branches}
+            return beam_search(estimator, observation, actions, weights, self.width, **how)
 
         def sample(observation: Observation, weights: NDArray[np.float64], /) -> FoundPlans:
             worth = self.worth if options.search == "guided" else None
@@ -128,34 +119,18 @@ class DefaultPlanner(Planner):
     # -- fitting --------------------------------------------------------------------
 
     @classmethod
-    def fit(
-        cls,
-        train: Cohort,
-        val: Cohort,
-        estimator: str,
-        *,
-        seed: int = 0,
-        progress: bool = False,
-        predictor: Predictor | None = None,
-        options: Options | Mapping[str, Any] | None = None,
-    ) -> Self:
-        knobs = read_options(DefaultOptions, options)
-        if predictor is None:
-            predictor = fit_predictor(
-                train, val, "default", seed, progress, class_weight=knobs.class_weight
-            )
-        else:
-            if estimator != "amortized" and knobs.metric == "predictor":
-                require_network(predictor, "metric='predictor'", "reads the predictor's last layer")
-            predictor = as_cross_fitted(predictor, train, val, seed, progress)
+    def fit(cls, task: Task) -> Self:
+        train, val, estimator, seed = task.train, task.val, task.estimator, task.seed
+        knobs: DefaultOptions = task.options
+        if task.predictor is not None and estimator != "amortized" and knobs.metric == "predictor":
+            user, reason = "metric='predictor'", "reads the predictor's last layer"
+            require_network(task.predictor, user, reason)
+        predictor = task.cross_fitted("default")
         few = len(predictor.members) > 1
         expected, hindsight = predictor.expected and not few, HINDSIGHT if few else 0.0
-        targets = LossTargets(
-            train, predictor.members, predictor.fold, expected=expected, hindsight=hindsight
-        )
-        val_targets = LossTargets(
-            val, predictor.members[:1], expected=expected, hindsight=hindsight
-        )
+        how: dict[str, Any] = {"expected": expected, "hindsight": hindsight}
+        targets = LossTargets(train, predictor.members, predictor.fold, **how)
+        val_targets = LossTargets(val, predictor.members[:1], **how)
         crowded = (train.catalog.open_slots.sum(axis=1) > MAX_EXHAUSTIVE).any()
         worth = slot_worth(targets, train) if crowded or knobs.search == "guided" else None
         actions = ActionTable.build(train.catalog, train, worth)
@@ -163,7 +138,7 @@ class DefaultPlanner(Planner):
         planner = cls(estimator, knobs, predictor, actions, scale, worth=worth, seed=seed)
         if few and can_be_counted(targets):
             planner.population = PopulationPlugIn(train, targets, knobs.loss)
-        data = Subjects(train, targets, val, val_targets, seed, progress)
+        data = Subjects(train, targets, val, val_targets, seed, task.progress)
         if estimator in ("amortized", "ensemble"):
             planner._fit_amortized(data)
         if estimator in ("contrastive", "ensemble"):

@@ -7,7 +7,6 @@ paper, an embedding is trained for one cost weight: there are a few, and the nea
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Self
 
@@ -16,10 +15,9 @@ from numpy.typing import NDArray
 
 from nocta.core.cohort import Cohort
 from nocta.core.estimator import NoctEstimator
-from nocta.core.options import Options, read_options
 from nocta.core.policy import Observation
 from nocta.core.predictor import Predictor, require_network
-from nocta.model.presets.base import Planner, break_even_weight, slot_worth
+from nocta.model.presets.base import Planner, Task, break_even_weight, slot_worth
 from nocta.model.presets.default_state import restore_retrieval, retrieval_state
 from nocta.model.presets.options import PaperOptions
 from nocta.model.state import State, nest, take_part
@@ -31,8 +29,7 @@ from nocta.planning.estimators.retrieval import NeighborBank
 from nocta.planning.estimators.targets import LossTargets
 from nocta.planning.objective import self_expected_losses
 from nocta.planning.search import FoundPlans, draw_candidates, sample_search
-from nocta.predictors.cross_fitted import CrossFittedPredictor, as_cross_fitted
-from nocta.predictors.fitting import fit_predictor
+from nocta.predictors.cross_fitted import CrossFittedPredictor
 from nocta.predictors.registry import predictor_state, restore_predictor
 from nocta.predictors.training import TrainingConfig
 
@@ -98,31 +95,18 @@ class PaperPlanner(Planner):
     # -- fitting --------------------------------------------------------------------
 
     @classmethod
-    def fit(
-        cls,
-        train: Cohort,
-        val: Cohort,
-        estimator: str,
-        *,
-        seed: int = 0,
-        progress: bool = False,
-        predictor: Predictor | None = None,
-        options: Options | Mapping[str, Any] | None = None,
-    ) -> Self:
-        knobs = read_options(PaperOptions, options)
-        if predictor is None:
-            base = fit_predictor(
-                train, val, "paper", seed, progress, class_weight=knobs.class_weight
-            )
-        else:
-            require_network(predictor, "The 'paper' preset", "trains the predictor further")
-            base = as_cross_fitted(predictor, train, val, seed, progress)
+    def fit(cls, task: Task) -> Self:
+        train, val, estimator, seed = task.train, task.val, task.estimator, task.seed
+        knobs: PaperOptions = task.options
+        if task.predictor is not None:
+            require_network(task.predictor, "The 'paper' preset", "trains the predictor further")
+        base = task.cross_fitted("paper")
         targets = LossTargets(train, base.members, base.fold, ("cross-entropy",))
         scale = break_even_weight(targets, train)
         worth = slot_worth(targets, train) if knobs.guided else np.zeros(train.recorded.shape[1:])
         planner = cls(estimator, knobs, base, scale, worth, seed)
         if estimator != "amortized":
-            planner.contrastive = planner._fit_contrastive(train, val, targets, progress)
+            planner.contrastive = planner._fit_contrastive(train, val, targets, task.progress)
         if estimator == "contrastive":
             return planner
         net = AmortizedMLPEstimator(
@@ -134,7 +118,7 @@ class PaperPlanner(Planner):
             training=replace(AMORTIZED_TRAINING, epochs=knobs.amortized_epochs),
             seed=seed,
         )
-        planner.amortized = net.fit(base.networks[0], train, val, progress=progress)
+        planner.amortized = net.fit(base.networks[0], train, val, progress=task.progress)
         if estimator == "ensemble":
             planner._keep_better(val)
         return planner

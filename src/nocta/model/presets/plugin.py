@@ -8,7 +8,6 @@ the explanations are those of every other estimator.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, ClassVar, Literal, Self, get_args
@@ -23,18 +22,18 @@ from nocta.core.errors import ConfigError, ModelError, did_you_mean
 from nocta.core.estimator import NoctEstimator
 from nocta.core.history import History
 from nocta.core.losses import pair_losses
-from nocta.core.options import Count, Options, read_options
+from nocta.core.options import Count, Options
 from nocta.core.plugins import load_plugin, plugins
 from nocta.core.policy import Observation
 from nocta.core.predictor import Predictor
-from nocta.model.presets.base import EstimatorName, Planner, break_even_weight, slot_worth
+from nocta.model.presets.base import EstimatorName, Planner, Task, break_even_weight, slot_worth
 from nocta.model.presets.default_state import actions_arrays, restore_actions
 from nocta.model.state import Arrays, State, nest, take_part
 from nocta.planning.algorithm import Search
 from nocta.planning.estimators.sequential import SequentialEstimator
 from nocta.planning.search import FoundPlans, beam_search, draw_candidates, sample_search
 from nocta.planning.space import ActionTable
-from nocta.predictors.fitting import Preset, fit_predictor
+from nocta.predictors.fitting import Preset
 from nocta.predictors.neural import ClassWeight
 from nocta.predictors.registry import predictor_state, restore_predictor
 
@@ -115,28 +114,16 @@ class PluginPlanner(Planner):
         return grow if isinstance(self.estimator, SequentialEstimator) else sample
 
     @classmethod
-    def fit(
-        cls,
-        train: Cohort,
-        val: Cohort,
-        estimator: str,
-        *,
-        seed: int = 0,
-        progress: bool = False,
-        predictor: Any = None,
-        options: Options | Mapping[str, Any] | None = None,
-    ) -> Self:
-        knobs = read_options(PluginOptions, options)
+    def fit(cls, task: Task) -> Self:
+        train, estimator = task.train, task.estimator
         built = estimator_class(estimator)()
-        predictor = predictor or fit_predictor(
-            train, val, cls.preset, seed, progress, class_weight=knobs.class_weight
-        )
-        built = built.fit(train, val, predictor, seed=seed, progress=progress)
+        predictor = task.predictor or task.cross_fitted(cls.preset)
+        built = built.fit(train, task.val, predictor, seed=task.seed, progress=task.progress)
         losses = partial(_predicted_losses, predictor, train)
         worth = slot_worth(losses, train)
         actions = ActionTable.build(train.catalog, train, worth)
         scale = break_even_weight(losses, train)
-        return cls(estimator, knobs, predictor, built, actions, scale, worth, seed)
+        return cls(estimator, task.options, predictor, built, actions, scale, worth, task.seed)
 
     def state(self) -> State:
         if not can_save(type(self.estimator)):
