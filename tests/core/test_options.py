@@ -10,7 +10,7 @@ from sklearn.base import clone
 import nocta
 from nocta.core.errors import ConfigError
 from nocta.core.options import allowed, check_arguments, constructor_options, read_options
-from nocta.methods.dime import Dime
+from nocta.methods.dime.method import Dime
 from nocta.model.nocta import NOCTA
 
 

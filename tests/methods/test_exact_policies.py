@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from exact_policies import ExactNoctPolicy, OptimalPolicy
 
 from nocta.core.rollout import rollout
 from nocta.exact import build_graph, synthetic_task
-from nocta.methods.exact import ExactNoctPolicy, OptimalPolicy
 from nocta.testing import check_policy, tiny_counter_cohort
 
 

@@ -13,7 +13,7 @@ import nocta
 from nocta.core.history import History
 from nocta.core.rollout import rollout
 from nocta.methods.asac.method import Asac
-from nocta.methods.asac.training import AsacTraining, JointTraining
+from nocta.methods.asac.training import JointTraining
 from nocta.methods.dime.method import Dime
 from nocta.model.archive import ARRAYS
 from nocta.model.nocta import NOCTA
@@ -56,7 +56,7 @@ def test_gates_learn_from_what_they_would_have_shown(
     shared: CrossFittedPredictor, tiny_parts: Parts
 ) -> None:
     train = tiny_parts[0]
-    joint = JointTraining(AsacTraining(), shared, train, 0.0, seed=0)
+    joint = JointTraining(Asac(), shared, train, 0.0, seed=0)
     everybody = torch.arange(len(train))
     gates = (torch.rand(train.recorded.shape, generator=torch.manual_seed(0)) < 0.5).float()
     losses = joint._objective(everybody, gates)

@@ -11,6 +11,7 @@ from importlib import import_module
 from typing import Annotated, Any, NamedTuple
 
 import typer
+from typer import Option
 from typer.core import TyperCommand, TyperGroup
 
 from nocta.core.errors import NoctaError
@@ -107,7 +108,6 @@ class LazyGroup(TyperGroup):
 
 
 def _report(error: Exception, *, debug: bool) -> int:
-
     if debug:
         import traceback
 
@@ -142,10 +142,9 @@ def _show_version(wanted: bool) -> None:
 @app.callback()
 def nocta(
     ctx: typer.Context,
-    debug: Annotated[bool, typer.Option("--debug", help="Show the traceback of errors.")] = False,
+    debug: Annotated[bool, Option("--debug", help="Show the traceback of errors.")] = False,
     version: Annotated[
-        bool,
-        typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version."),
+        bool, Option("--version", callback=_show_version, is_eager=True, help="Show the version.")
     ] = False,
 ) -> None:
     """Decide what to acquire next, and when: longitudinal active feature acquisition."""

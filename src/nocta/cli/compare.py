@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Annotated
 
-import typer
 from rich.console import Console
+from typer import Option
 
+from nocta.cli import running
 from nocta.cli.data import (
     DataArgument,
     DataOptions,
@@ -18,22 +19,6 @@ from nocta.cli.data import (
 )
 from nocta.cli.options import parse_method_options
 from nocta.cli.outputs import exit_on_failures, say_notes, stoppable
-from nocta.cli.running import (
-    AvailabilityOption,
-    BudgetsOption,
-    CostWeightsOption,
-    DaskOption,
-    FractionsOption,
-    JobsOption,
-    OutFolder,
-    PointsOption,
-    PredictorOption,
-    PresetOption,
-    QuickOption,
-    QuietOption,
-    ResultsOption,
-    SplitColumnOption,
-)
 
 if TYPE_CHECKING:
     from nocta.runs.compare import Comparison
@@ -42,20 +27,20 @@ if TYPE_CHECKING:
 def compare(
     data: DataArgument,
     methods: Annotated[
-        str, typer.Option("--methods", help="Names separated by commas, or `all` built-in methods.")
+        str, Option("--methods", help="Names separated by commas, or `all` built-in methods.")
     ],
-    out: OutFolder,
-    seeds: Annotated[int, typer.Option("--seeds", min=1, help="Number of seeds: 0, 1, 2, ...")] = 5,
+    out: running.OutFolder,
+    seeds: Annotated[int, Option("--seeds", min=1, help="Number of seeds: 0, 1, 2, ...")] = 5,
     schema: SchemaOption = None,
     path: PathOption = None,
     data_option: DataOptions = None,
-    preset: PresetOption = "default",
-    points: PointsOption = 10,
-    cost_weights: CostWeightsOption = None,
-    budgets: BudgetsOption = None,
+    preset: running.PresetOption = "default",
+    points: running.PointsOption = 10,
+    cost_weights: running.CostWeightsOption = None,
+    budgets: running.BudgetsOption = None,
     tune: Annotated[
         int,
-        typer.Option(
+        Option(
             "--tune",
             min=0,
             metavar="N",
@@ -64,22 +49,22 @@ def compare(
     ] = 0,
     option: Annotated[
         list[str] | None,
-        typer.Option(
+        Option(
             "--option",
             "-o",
             metavar="METHOD.OPTION=VALUE",
             help="Set an option of a method, such as nocta-amortized.hidden=32. Repeatable.",
         ),
     ] = None,
-    availability: AvailabilityOption = "on-arrival",
-    results: ResultsOption = "after-visit",
-    predictor: PredictorOption = "learned",
-    split_column: SplitColumnOption = None,
-    fractions: FractionsOption = None,
-    jobs: JobsOption = None,
-    dask: DaskOption = None,
-    quick: QuickOption = False,
-    quiet: QuietOption = False,
+    availability: running.AvailabilityOption = "on-arrival",
+    results: running.ResultsOption = "after-visit",
+    predictor: running.PredictorOption = "learned",
+    split_column: running.SplitColumnOption = None,
+    fractions: running.FractionsOption = None,
+    jobs: running.JobsOption = None,
+    dask: running.DaskOption = None,
+    quick: running.QuickOption = False,
+    quiet: running.QuietOption = False,
 ) -> None:
     """Compare methods over seeds, and write results.csv, figures and report.html.
 
@@ -122,7 +107,6 @@ def compare(
 
 
 def _print(comparison: Comparison) -> None:
-
     from nocta.report.text import summary_table
 
     console = Console()

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from typer import Argument, Option
 
 from nocta.cli.options import parse_options
 from nocta.cli.outputs import say, say_notes
@@ -19,7 +20,7 @@ TABLE_SUFFIXES = (".csv", ".csv.gz", ".tsv", ".parquet", ".pq")
 
 DataArgument = Annotated[
     str,
-    typer.Argument(
+    Argument(
         metavar="DATA",
         help="A built-in data set (see `nocta datasets`), a CSV or Parquet file, or a folder of "
         "Parquet files.",
@@ -27,17 +28,16 @@ DataArgument = Annotated[
 ]
 SchemaOption = Annotated[
     Path | None,
-    typer.Option(
+    Option(
         "--schema", help="Schema of a file. Default: STEM.schema.toml or schema.toml beside it."
     ),
 ]
 PathOption = Annotated[
-    Path | None,
-    typer.Option("--path", help="Folder or file with the data of a built-in data set."),
+    Path | None, Option("--path", help="Folder or file with the data of a built-in data set.")
 ]
 DataOptions = Annotated[
     list[str] | None,
-    typer.Option(
+    Option(
         "--data-option",
         metavar="NAME=VALUE",
         help="Set an option of a built-in data set, such as min_labels=3. Repeatable. "
@@ -142,7 +142,6 @@ def parse_data_options(data: str, pairs: Sequence[str] | None) -> dict[str, Any]
 
 
 def _check_table(data: str, path: Path | None) -> None:
-
     if path is not None:
         raise ConfigError(f"--path is for built-in data sets; '{data}' is a table.")
     if not Path(data).is_file() and not is_folder(data):

@@ -8,6 +8,7 @@ from typing import Annotated, Any
 import typer
 from rich.console import Console
 from rich.table import Table
+from typer import Argument, Option
 
 from nocta.cli.data import parse_data_options
 from nocta.core.errors import ConfigError
@@ -28,17 +29,16 @@ set of your own, declare the entry point `nocta.datasets` in an installed packag
 
 
 def datasets(
-    name: Annotated[str | None, typer.Argument(help="Show the card of this data set.")] = None,
+    name: Annotated[str | None, Argument(help="Show the card of this data set.")] = None,
     load: Annotated[
-        bool, typer.Option("--load", help="Read the data set and summarize what was found.")
+        bool, Option("--load", help="Read the data set and summarize what was found.")
     ] = False,
     path: Annotated[
-        Path | None,
-        typer.Option("--path", help="Folder or file with the data; implies --load."),
+        Path | None, Option("--path", help="Folder or file with the data; implies --load.")
     ] = None,
     option: Annotated[
         list[str] | None,
-        typer.Option(
+        Option(
             "--data-option",
             "--option",
             "-o",
@@ -46,9 +46,7 @@ def datasets(
             help="Set an option of the data set, such as min_labels=3. Repeatable.",
         ),
     ] = None,
-    markdown: Annotated[
-        bool, typer.Option("--markdown", help="Print the cards as Markdown.")
-    ] = False,
+    markdown: Annotated[bool, Option("--markdown", help="Print the cards as Markdown.")] = False,
 ) -> None:
     """List the data sets, show the card of one, or load it and summarize what was read."""
     from nocta import datasets as registry
@@ -97,5 +95,4 @@ def _overview() -> Table:
 
 
 def _print(what: Any) -> None:
-
     Console(soft_wrap=False, highlight=False, markup=False).print(what)

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
+from typer import Option
 
 from nocta.cli.data import DataArgument, DataOptions, PathOption, SchemaOption, data_source
 from nocta.cli.outputs import check_outputs, say, say_notes
@@ -16,10 +17,8 @@ def describe(
     schema: SchemaOption = None,
     path: PathOption = None,
     data_option: DataOptions = None,
-    out: Annotated[Path | None, typer.Option(help="Write the card to this Markdown file.")] = None,
-    figure: Annotated[
-        Path | None, typer.Option(help="Draw the card: a .png, .svg or .pdf file.")
-    ] = None,
+    out: Annotated[Path | None, Option(help="Write the card to this Markdown file.")] = None,
+    figure: Annotated[Path | None, Option(help="Draw the card: a .png, .svg or .pdf file.")] = None,
 ) -> None:
     """Show the data card of a cohort; draw it with --figure.
 

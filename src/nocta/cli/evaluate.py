@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.console import Console
+from typer import Option
 
+from nocta.cli import running
 from nocta.cli.data import (
     DataArgument,
     DataOptions,
@@ -17,9 +19,7 @@ from nocta.cli.data import (
     parse_data_options,
     parse_numbers,
 )
-from nocta.cli.model import ModelArgument
 from nocta.cli.outputs import check_outputs, make_table, say, say_notes, stoppable
-from nocta.cli.running import AvailabilityOption, BudgetsOption, CostWeightsOption, QuietOption
 from nocta.core.currency import money
 from nocta.core.errors import ConfigError
 
@@ -33,18 +33,18 @@ AUDITED = 48
 
 
 def evaluate(
-    model: ModelArgument,
+    model: running.ModelArgument,
     data: DataArgument,
-    out: Annotated[Path, typer.Option("--out", help="The results.csv file to write.")],
-    cost_weights: CostWeightsOption = None,
-    budgets: BudgetsOption = None,
+    out: Annotated[Path, Option("--out", help="The results.csv file to write.")],
+    cost_weights: running.CostWeightsOption = None,
+    budgets: running.BudgetsOption = None,
     points: Annotated[
-        int, typer.Option("--points", min=1, help="Number of cost weights saved with the model.")
+        int, Option("--points", min=1, help="Number of cost weights saved with the model.")
     ] = 10,
-    availability: AvailabilityOption = "on-arrival",
+    availability: running.AvailabilityOption = "on-arrival",
     part: Annotated[
         str | None,
-        typer.Option(
+        Option(
             "--part",
             help="Subjects to use: `test` (held out by the fit; default for the data of the fit) "
             "or `all` (default for other data).",
@@ -55,9 +55,9 @@ def evaluate(
     data_option: DataOptions = None,
     figure: Annotated[
         Path | None,
-        typer.Option("--figure", help="Draw quality against cost: a .png, .svg or .pdf file."),
+        Option("--figure", help="Draw quality against cost: a .png, .svg or .pdf file."),
     ] = None,
-    quiet: QuietOption = False,
+    quiet: running.QuietOption = False,
 ) -> None:
     """Evaluate a saved model over cost weights and budgets, and write results.csv.
 
@@ -117,7 +117,6 @@ def evaluate(
 
 
 def _print(frame: pd.DataFrame, model: SavedMethod) -> None:
-
     limited = bool(frame["budget"].notna().any())
     knob = "cost weight" if model.method.has_cost_weight else "setting"
     head = [knob, *(["budget"] if limited else []), "mean cost"]

@@ -6,9 +6,10 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
 from rich.console import Console
+from typer import Option
 
+from nocta.cli import running
 from nocta.cli.data import (
     DataArgument,
     DataOptions,
@@ -19,14 +20,6 @@ from nocta.cli.data import (
 )
 from nocta.cli.options import parse_options
 from nocta.cli.outputs import make_table, say, stoppable
-from nocta.cli.running import (
-    FractionsOption,
-    PredictorOption,
-    PresetOption,
-    QuickOption,
-    QuietOption,
-    SplitColumnOption,
-)
 from nocta.core.currency import money
 from nocta.core.errors import ConfigError
 
@@ -37,27 +30,24 @@ if TYPE_CHECKING:
 
 def fit(
     data: DataArgument,
-    out: Annotated[Path, typer.Option("--out", help="Folder for the model.")],
+    out: Annotated[Path, Option("--out", help="Folder for the model.")],
     method: Annotated[
-        str,
-        typer.Option("--method", help="A method that can be saved; `nocta methods` lists all."),
+        str, Option("--method", help="A method that can be saved; `nocta methods` lists all.")
     ] = "nocta-amortized",
-    preset: PresetOption = "default",
-    predictor: PredictorOption = "learned",
-    seed: Annotated[
-        int, typer.Option("--seed", min=0, help="Sets the split and the training.")
-    ] = 0,
+    preset: running.PresetOption = "default",
+    predictor: running.PredictorOption = "learned",
+    seed: Annotated[int, Option("--seed", min=0, help="Sets the split and the training.")] = 0,
     schema: SchemaOption = None,
     path: PathOption = None,
     data_option: DataOptions = None,
-    split_column: SplitColumnOption = None,
-    fractions: FractionsOption = None,
+    split_column: running.SplitColumnOption = None,
+    fractions: running.FractionsOption = None,
     points: Annotated[
-        int, typer.Option("--points", min=1, help="Operating points to find and save.")
+        int, Option("--points", min=1, help="Operating points to find and save.")
     ] = 10,
     option: Annotated[
         list[str] | None,
-        typer.Option(
+        Option(
             "--option",
             "-o",
             metavar="NAME=VALUE",
@@ -65,14 +55,10 @@ def fit(
             "`nocta methods METHOD` lists the options.",
         ),
     ] = None,
-    resume: Annotated[
-        bool, typer.Option("--resume", help="Continue a fit that was stopped.")
-    ] = False,
-    force: Annotated[
-        bool, typer.Option("--force", help="Replace an earlier fit in the folder.")
-    ] = False,
-    quick: QuickOption = False,
-    quiet: QuietOption = False,
+    resume: Annotated[bool, Option("--resume", help="Continue a fit that was stopped.")] = False,
+    force: Annotated[bool, Option("--force", help="Replace an earlier fit in the folder.")] = False,
+    quick: running.QuickOption = False,
+    quiet: running.QuietOption = False,
 ) -> None:
     """Train a method and save it in a folder, with a card that describes it.
 

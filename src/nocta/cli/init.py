@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
+from typer import Argument, Option
 
 from nocta.cli.data import table_stem
 from nocta.cli.outputs import check_outputs
@@ -16,18 +17,16 @@ from nocta.core.errors import ConfigError, DataFileMissing
 def init(
     data: Annotated[
         Path,
-        typer.Argument(
-            metavar="DATA", help="A CSV or Parquet file with one row per subject and visit."
-        ),
+        Argument(metavar="DATA", help="A CSV or Parquet file with one row per subject and visit."),
     ],
     costs: Annotated[
         Path | None,
-        typer.Option(help="Price list: a CSV with columns feature, cost and, optionally, group."),
+        Option(help="Price list: a CSV with columns feature, cost and, optionally, group."),
     ] = None,
     out: Annotated[
-        Path | None, typer.Option(help="File to write. Default: schema.toml beside DATA.")
+        Path | None, Option(help="File to write. Default: schema.toml beside DATA.")
     ] = None,
-    force: Annotated[bool, typer.Option("--force", help="Replace an existing file.")] = False,
+    force: Annotated[bool, Option("--force", help="Replace an existing file.")] = False,
 ) -> None:
     """Draft schema.toml from a long table.
 

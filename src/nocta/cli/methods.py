@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.console import Console
 from rich.table import Table
+from typer import Argument
 
 from nocta.cli.running import PresetOption
 from nocta.core.errors import ConfigError
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def methods(
-    name: Annotated[str | None, typer.Argument(help="Show the options of this method.")] = None,
+    name: Annotated[str | None, Argument(help="Show the options of this method.")] = None,
     preset: PresetOption = "default",
 ) -> None:
     """List the methods, built in and installed, or the options of one with their defaults.
@@ -45,17 +46,14 @@ def methods(
 
 
 def option_meanings(documented: type[Any]) -> dict[str, str]:
-    """What the `Args` section of a class says about each argument.
-
-    Example:
-        >>> from nocta.methods.ras.method import Ras
-        >>> option_meanings(Ras)["hidden"]
-        "Units of the predictor's state; the actor's has half as many."
-    """
-    _, _, section = (inspect.getdoc(documented) or "").partition("Args:\n")
-    section = re.split(r"\n(?=\S)", section)[0]
-    entries = re.findall(r"^    (\w+): (.*(?:\n {8,}.*)*)", section, flags=re.MULTILINE)
-    return {name: " ".join(text.split()) for name, text in entries}
+    """What the `Args` sections of a class and its bases say about each argument."""
+    found: dict[str, str] = {}
+    for cls in reversed(documented.__mro__):
+        _, _, section = inspect.cleandoc(cls.__doc__ or "").partition("Args:\n")
+        section = re.split(r"\n(?=\S)", section)[0]
+        entries = re.findall(r"^    (\w+): (.*(?:\n {8,}.*)*)", section, flags=re.MULTILINE)
+        found |= {name: " ".join(text.split()) for name, text in entries}
+    return found
 
 
 def _overview(names: list[str]) -> Table:

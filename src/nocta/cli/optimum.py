@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+from typer import Argument, Option
 
 from nocta.cli.outputs import check_outputs
 from nocta.cli.running import QuietOption
@@ -15,14 +16,12 @@ if TYPE_CHECKING:
 
 
 def optimum(
-    task: Annotated[
-        str, typer.Argument(metavar="TASK", help="A finite task; `synthetic` is built in.")
-    ],
+    task: Annotated[str, Argument(metavar="TASK", help="A finite task; `synthetic` is built in.")],
     out: Annotated[
-        Path, typer.Option("--out", help="CSV file to write, with columns cost and accuracy.")
+        Path, Option("--out", help="CSV file to write, with columns cost and accuracy.")
     ],
     figure: Annotated[
-        Path | None, typer.Option("--figure", help="Draw the frontier: a .png, .svg or .pdf file.")
+        Path | None, Option("--figure", help="Draw the frontier: a .png, .svg or .pdf file.")
     ] = None,
     quiet: QuietOption = False,
 ) -> None:

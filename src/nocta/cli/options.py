@@ -9,13 +9,9 @@ from nocta.core.errors import ConfigError, did_you_mean
 
 
 def parse_options(pairs: Sequence[str], texts: Collection[str] = ()) -> dict[str, Any]:
-    """Names and values from `NAME=VALUE` texts.
+    """Names and values from `NAME=VALUE` texts: JSON, else Python literals, else text.
 
-    Values are JSON, else Python literals, else text.
-
-    Args:
-        pairs: As typed.
-        texts: Options that take text, so that `00,10` does not become two numbers.
+    Options in `texts` take text, so that `00,10` does not become two numbers.
 
     Example:
         >>> parse_options(["hidden=32", "radius=null", "metric=values", "features={'FDG': 1.0}"])

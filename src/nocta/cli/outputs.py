@@ -52,11 +52,7 @@ def say_notes(notes: Sequence[str], warnings: Sequence[str] = ()) -> None:
 
 @contextmanager
 def stoppable(kept: str) -> Iterator[None]:
-    """Turn Ctrl-C into a message and exit status 130.
-
-    Args:
-        kept: What is kept and how to continue.
-    """
+    """Turn Ctrl-C into a message (what is `kept`, how to continue) and exit status 130."""
     try:
         yield
     except KeyboardInterrupt:

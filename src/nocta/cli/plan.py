@@ -10,10 +10,10 @@ import typer
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
+from typer import Argument, Option
 
-from nocta.cli.model import ModelArgument, choose_cost_weight
+from nocta.cli import running
 from nocta.cli.outputs import make_table, say_notes
-from nocta.cli.running import BudgetOption, CostWeightOption
 from nocta.core.currency import money
 from nocta.core.errors import DataError, did_you_mean
 
@@ -24,22 +24,21 @@ if TYPE_CHECKING:
 
 
 def plan(
-    model: ModelArgument,
+    model: running.ModelArgument,
     history: Annotated[
         Path,
-        typer.Argument(
+        Argument(
             metavar="HISTORY",
             help="CSV or Parquet file with the values acquired so far. Empty means not acquired; "
             "`unavailable` means requested but not available.",
         ),
     ],
-    cost_weight: CostWeightOption = None,
-    budget: BudgetOption = None,
+    cost_weight: running.CostWeightOption = None,
+    budget: running.BudgetOption = None,
     subject: Annotated[
-        str | None,
-        typer.Option("--subject", help="Subject to plan for, if the file has several."),
+        str | None, Option("--subject", help="Subject to plan for, if the file has several.")
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    as_json: Annotated[bool, Option("--json", help="Print JSON.")] = False,
 ) -> None:
     """Say what to acquire next for one subject, and why.
 
@@ -53,7 +52,7 @@ def plan(
     fitted = load(model)
     table = read_history(history, fitted.schema_, fitted.catalog_)
     row = _find(table, subject, history)
-    weight, origin = choose_cost_weight(fitted, cost_weight)
+    weight, origin = running.choose_cost_weight(fitted, cost_weight)
     known = table.history.subset(np.array([row]))
     found = fitted.decide(known, weight, time=int(table.time[row]), remaining=budget)
     if as_json:
@@ -111,7 +110,6 @@ def _print(
     origin: str,
     budget: float | None,
 ) -> None:
-
     now, currency = int(table.time[row]), model.catalog_.currency
     seen = "before the first visit" if now < 0 else f"at visit {_slot(model, now)}"
     console = Console(highlight=False)

@@ -5,21 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
 from rich.console import Console
 from rich.table import Table
+from typer import Argument, Option
 
+from nocta.cli import running
 from nocta.cli.data import DataOptions, PathOption, SchemaOption, data_source
 from nocta.cli.outputs import exit_on_failures, make_table, stoppable
-from nocta.cli.running import (
-    AvailabilityOption,
-    DaskOption,
-    JobsOption,
-    OutFolder,
-    QuickOption,
-    QuietOption,
-    ResultsOption,
-)
 from nocta.core.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -32,45 +24,41 @@ TIGHT: dict[str, Any] = {"pad_edge": False, "padding": (0, 0, 0, 1)}
 
 def reproduce(
     name: Annotated[
-        str, typer.Argument(metavar="NAME", help="A table or figure; --list shows all.")
+        str, Argument(metavar="NAME", help="A table or figure; --list shows all.")
     ] = "",
-    out: OutFolder = Path("reproduced"),
+    out: running.OutFolder = Path("reproduced"),
     show: Annotated[
-        bool, typer.Option("--list", help="List the names and their place in the paper.")
+        bool, Option("--list", help="List the names and their place in the paper.")
     ] = False,
     data: Annotated[
         list[str] | None,
-        typer.Option("--data", help="Other data: a built-in name or a table. Repeatable."),
+        Option("--data", help="Other data: a built-in name or a table. Repeatable."),
     ] = None,
     schema: SchemaOption = None,
     path: PathOption = None,
     data_option: DataOptions = None,
     folder: Annotated[
         list[Path] | None,
-        typer.Option(
-            "--from",
-            help="Read the folder of a finished comparison and run nothing. Repeatable.",
+        Option(
+            "--from", help="Read the folder of a finished comparison and run nothing. Repeatable."
         ),
     ] = None,
     preset: Annotated[
         str | None,
-        typer.Option(
-            "--preset",
-            help="`default` or `paper`. Default: the preset of the table or figure.",
+        Option(
+            "--preset", help="`default` or `paper`. Default: the preset of the table or figure."
         ),
     ] = None,
     seeds: Annotated[
         int | None,
-        typer.Option(
-            "--seeds", min=1, help="Number of seeds. Default: 5, as in the paper (--quick: 2)."
-        ),
+        Option("--seeds", min=1, help="Number of seeds. Default: 5, as in the paper (--quick: 2)."),
     ] = None,
-    availability: AvailabilityOption = "on-arrival",
-    results: ResultsOption = "after-visit",
-    jobs: JobsOption = None,
-    dask: DaskOption = None,
-    quick: QuickOption = False,
-    quiet: QuietOption = False,
+    availability: running.AvailabilityOption = "on-arrival",
+    results: running.ResultsOption = "after-visit",
+    jobs: running.JobsOption = None,
+    dask: running.DaskOption = None,
+    quick: running.QuickOption = False,
+    quiet: running.QuietOption = False,
 ) -> None:
     """Reproduce a table or figure of the paper, with the paper's numbers beside ours.
 

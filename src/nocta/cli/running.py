@@ -3,43 +3,49 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
-import typer
+from typer import Argument, Option
 
+from nocta.core.errors import ConfigError
+
+if TYPE_CHECKING:
+    from nocta.model.nocta import NOCTA
+
+ModelArgument = Annotated[
+    Path, Argument(metavar="DIR", help="Folder of a model that `nocta fit` wrote.")
+]
 OutFolder = Annotated[
-    Path, typer.Option("--out", help="Folder for the results. Run again to continue in it.")
+    Path, Option("--out", help="Folder for the results. Run again to continue in it.")
 ]
 PresetOption = Annotated[
-    str, typer.Option("--preset", help="`default` (recommended) or `paper` (as published).")
+    str, Option("--preset", help="`default` (recommended) or `paper` (as published).")
 ]
 PredictorOption = Annotated[
     str,
-    typer.Option(
+    Option(
         "--predictor",
         help="Predictor that the methods share: `learned`, `bayes` (synthetic only), or the name "
         "of an installed predictor.",
     ),
 ]
 PointsOption = Annotated[
-    int,
-    typer.Option("--points", min=1, help="Operating points per method, chosen on validation."),
+    int, Option("--points", min=1, help="Operating points per method, chosen on validation.")
 ]
 CostWeightsOption = Annotated[
     str | None,
-    typer.Option(
+    Option(
         "--cost-weights",
         help="Cost weights to use instead of --points, such as 0.1,0.3,1. A cost weight is the "
         "loss that one unit of cost is worth.",
     ),
 ]
 BudgetsOption = Annotated[
-    str | None,
-    typer.Option("--budgets", help="Hard limits on the cost per subject, such as 5,10,20."),
+    str | None, Option("--budgets", help="Hard limits on the cost per subject, such as 5,10,20.")
 ]
 CostWeightOption = Annotated[
     float | None,
-    typer.Option(
+    Option(
         "--cost-weight",
         min=0.0,
         help="Loss that one unit of cost is worth. Default: the middle one saved with the model.",
@@ -47,11 +53,11 @@ CostWeightOption = Annotated[
 ]
 BudgetOption = Annotated[
     float | None,
-    typer.Option("--budget", min=0.0, help="Hard limit on the further cost of each subject."),
+    Option("--budget", min=0.0, help="Hard limit on the further cost of each subject."),
 ]
 SplitColumnOption = Annotated[
     str | None,
-    typer.Option(
+    Option(
         "--split-column",
         help="Column that assigns subjects to train, val and test. For a built-in data set: the "
         "name of a split on its card.",
@@ -59,7 +65,7 @@ SplitColumnOption = Annotated[
 ]
 FractionsOption = Annotated[
     str | None,
-    typer.Option(
+    Option(
         "--fractions",
         help="Shares of train, validation and test, such as .7,.15,.15. Default: those of the "
         "data set.",
@@ -67,7 +73,7 @@ FractionsOption = Annotated[
 ]
 AvailabilityOption = Annotated[
     str,
-    typer.Option(
+    Option(
         "--availability",
         help="When a policy learns that a value is missing: `on-arrival` at the visit, or "
         "`known` beforehand (the paper's rule).",
@@ -75,23 +81,33 @@ AvailabilityOption = Annotated[
 ]
 ResultsOption = Annotated[
     str,
-    typer.Option(
+    Option(
         "--results",
         help="When a policy sees a visit's results: `after-visit`, or `at-once` for methods that "
         "acquire one feature at a time (dime, difa).",
     ),
 ]
 JobsOption = Annotated[
-    int | None, typer.Option("--jobs", min=1, help="Number of processes. Default: one per core.")
+    int | None, Option("--jobs", min=1, help="Number of processes. Default: one per core.")
 ]
 DaskOption = Annotated[
-    str | None,
-    typer.Option("--dask", help="Address of a Dask scheduler; its workers run the jobs."),
+    str | None, Option("--dask", help="Address of a Dask scheduler; its workers run the jobs.")
 ]
 QuickOption = Annotated[
     bool,
-    typer.Option(
+    Option(
         "--quick", help="Quick run to try things out: few subjects, short training, worse numbers."
     ),
 ]
-QuietOption = Annotated[bool, typer.Option("--quiet", help="Do not show progress.")]
+QuietOption = Annotated[bool, Option("--quiet", help="Do not show progress.")]
+
+
+def choose_cost_weight(model: NOCTA, given: float | None) -> tuple[float, str]:
+    """The cost weight to use, and where it comes from."""
+    if given is not None:
+        return given, "as given"
+    kept = getattr(model, "record_", {}).get("cost_weights", [])
+    if not kept:
+        raise ConfigError("This model has no saved cost weights; give one with --cost-weight.")
+    # Cheapest first: from an even number, the cheaper of the two in the middle.
+    return kept[(len(kept) - 1) // 2], f"the middle one of the {len(kept)} saved with the model"

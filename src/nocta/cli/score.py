@@ -6,17 +6,17 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
+from typer import Argument, Option
 
-from nocta.cli.model import ModelArgument, choose_cost_weight
+from nocta.cli import running
 from nocta.cli.outputs import say, stoppable
-from nocta.cli.running import BudgetOption, CostWeightOption, DaskOption, JobsOption, QuietOption
 
 
 def score(
-    model: ModelArgument,
+    model: running.ModelArgument,
     cohort: Annotated[
         Path,
-        typer.Argument(
+        Argument(
             metavar="COHORT",
             help="Parquet file, or folder of Parquet files, with the values acquired so far. "
             "Empty means not acquired; `unavailable` means requested but not available.",
@@ -24,22 +24,20 @@ def score(
     ],
     out: Annotated[
         Path,
-        typer.Option(
-            "--out", help="A file (F.parquet), or a folder for one file per part of the input."
-        ),
+        Option("--out", help="A file (F.parquet), or a folder for one file per part of the input."),
     ],
-    cost_weight: CostWeightOption = None,
-    budget: BudgetOption = None,
-    jobs: JobsOption = None,
-    dask: DaskOption = None,
+    cost_weight: running.CostWeightOption = None,
+    budget: running.BudgetOption = None,
+    jobs: running.JobsOption = None,
+    dask: running.DaskOption = None,
     force: Annotated[
         bool,
-        typer.Option(
+        Option(
             "--force",
             help="Replace results made with other settings, or from parts no longer in the cohort.",
         ),
     ] = False,
-    quiet: QuietOption = False,
+    quiet: running.QuietOption = False,
 ) -> None:
     """Write the next decision for every subject: when, which features, expected loss and cost.
 
@@ -49,7 +47,7 @@ def score(
     from nocta.model.persistence import load
     from nocta.runs.score_run import ScoreRequest, score_cohort
 
-    weight, origin = choose_cost_weight(load(model), cost_weight)
+    weight, origin = running.choose_cost_weight(load(model), cost_weight)
     with stoppable("Finished parts are kept; run the same command again to continue."):
         n = score_cohort(
             ScoreRequest.of(model, weight, budget),

@@ -54,6 +54,8 @@ class Method(ABC):
     has_cost_weight: ClassVar[bool] = False
     #: Whether its policies add to a visit one feature after the other (`Policy.acts_within_visit`).
     acts_within_visit: ClassVar[bool] = False
+    #: Further options, passed to the constructor as `options`.
+    bundle: ClassVar[type[Options] | None] = None
     #: The rule of the comparison, set before `fit`; roll-outs on validation follow it.
     availability: Availability = "on-arrival"
     #: When a visit's results are shown, set before `fit`; for methods that act within visits.
@@ -112,8 +114,8 @@ class Method(ABC):
 
     @classmethod
     def option_bundle(cls, preset: str) -> type[Options] | None:
-        """Further options, passed to the constructor as `options`; different for each preset."""
-        return None
+        """The class of `options` in a preset; `bundle` unless presets differ."""
+        return cls.bundle
 
     def arguments(self) -> dict[str, Any]:
         """The arguments of the constructor as plain data."""
@@ -129,6 +131,19 @@ class Method(ABC):
     def from_state(cls, config: dict[str, Any], arrays: Arrays) -> Self:
         """Inverse of `state`; optional."""
         raise NotImplementedError(f"Method '{cls.name}' cannot be loaded: it has no `from_state`.")
+
+
+def suggest(trial: Trial, space: Mapping[str, list[Any] | tuple[Any, Any]]) -> dict[str, Any]:
+    """A value for every option: one of a list, or from a range on a logarithmic scale."""
+    out: dict[str, Any] = {}
+    for name, values in space.items():
+        if isinstance(values, list):
+            out[name] = trial.suggest_categorical(name, values)
+        elif isinstance(values[0], int):
+            out[name] = trial.suggest_int(name, *values, log=True)
+        else:
+            out[name] = trial.suggest_float(name, *values, log=True)
+    return out
 
 
 def require_predictor(method: Method, predictor: Predictor | None) -> Predictor:
@@ -150,11 +165,7 @@ def require_fitted(method: Method, attribute: str) -> None:
 
 
 def knob_value(method: Method, setting: Mapping[str, Any], knob: str) -> float:
-    """The value of the knob in a setting, which may hold a hard budget beside it.
-
-    Raises:
-        ConfigError: The setting is not one of this method.
-    """
+    """The value of the knob in a setting, which may hold a hard budget beside it."""
     if knob not in setting or set(setting) - {knob, "budget"}:
         raise ConfigError(
             f"A setting of method '{method.name}' is {{'{knob}': number}}; got {dict(setting)}."

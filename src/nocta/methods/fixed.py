@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -11,58 +13,37 @@ from nocta.core.predictor import Predictor
 _TOLERANCE = 1e-9
 
 
+@dataclass(eq=False)
 class FixedPlanPolicy(Policy):
-    """Acquires one set of slots for everybody, as far as they are open and affordable.
+    """Acquires one set of slots `(L, M)` for everybody, as far as they are open and affordable.
 
-    Args:
-        plan: `(L, M)` booleans.
-        predictor: Predicts from what was acquired.
-        priority: `(L, M)`; where the budget is short, lower numbers of a visit come first. The
-            catalog's order by default.
+    If the budget is short, lower numbers of `priority` `(L, M)` come first at a visit; the order of
+    the catalog by default.
 
     Example:
         >>> from nocta.core.rollout import rollout
         >>> from nocta.testing import RunningMeanPredictor, tiny_cohort
         >>> cohort = tiny_cohort(6)
         >>> policy = FixedPlanPolicy(cohort.catalog.open_slots, RunningMeanPredictor(2))
-        >>> bool((rollout(policy, cohort).history.acquired == cohort.recorded).all())
-        True
         >>> rollout(policy, cohort, budget=1.5).cost
         1.5
     """
 
-    def __init__(
-        self,
-        plan: NDArray[np.bool_],
-        predictor: Predictor,
-        priority: NDArray[np.float64] | None = None,
-    ) -> None:
-        self.plan = np.asarray(plan, dtype=bool)
-        self.predictor = predictor
-        self.priority = priority
+    plan: NDArray[np.bool_]
+    predictor: Predictor
+    priority: NDArray[np.float64] | None = None
 
     def decide(self, observation: Observation) -> Decision:
         return first_affordable(observation, self.plan & observation.open_slots, self.priority)
 
 
+@dataclass(eq=False)
 class FirstVisitPolicy(Policy):
-    """Acquires some features at the first visit that yields anything, then nothing more.
+    """Acquires `features` `(M,)` at the first visit that yields anything, then nothing more."""
 
-    Args:
-        features: `(M,)` booleans.
-        predictor: Predicts from what was acquired.
-        priority: `(M,)`, as in `FixedPlanPolicy`.
-    """
-
-    def __init__(
-        self,
-        features: NDArray[np.bool_],
-        predictor: Predictor,
-        priority: NDArray[np.float64] | None = None,
-    ) -> None:
-        self.features = np.asarray(features, dtype=bool)
-        self.predictor = predictor
-        self.priority = priority
+    features: NDArray[np.bool_]
+    predictor: Predictor
+    priority: NDArray[np.float64] | None = None
 
     def decide(self, observation: Observation) -> Decision:
         waiting = ~observation.history.acquired.any(axis=(1, 2), keepdims=True)
@@ -77,10 +58,6 @@ class RandomPolicy(Policy):
 
     The draw of a subject depends on the roll-out's seed and the subject's row alone, so it is
     the same in every batch.
-
-    Args:
-        probability: Of each slot.
-        predictor: Predicts from what was acquired.
     """
 
     def __init__(self, probability: float, predictor: Predictor) -> None:
@@ -108,16 +85,12 @@ class RandomPolicy(Policy):
 
 
 def first_affordable(
-    observation: Observation,
-    plans: NDArray[np.bool_],
-    priority: NDArray[np.floating] | None = None,
+    observation: Observation, plans: NDArray[np.bool_], priority: NDArray[np.floating] | None = None
 ) -> Decision:
     """The earliest visit of each plan of which the budget allows anything, and what it allows.
 
-    Args:
-        observation: Where the subjects are and what they have left.
-        plans: `(n, L, M)` open slots, all later than the current time.
-        priority: `(L, M)` or `(n, L, M)`; lower numbers of a visit come first.
+    `plans` are `(n, L, M)` open slots later than the current time. Lower numbers of `priority`,
+    `(L, M)` or `(n, L, M)`, come first at a visit.
     """
     order = np.broadcast_to(0.0 if priority is None else priority, plans.shape)
     left = plans.copy()

@@ -2,19 +2,44 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
 from nocta.core.cohort import Cohort
 from nocta.core.options import Options, given_values
 from nocta.core.policy import Policy
 from nocta.core.predictor import Predictor, require_network
-from nocta.methods.contract import Method, Trial, require_fitted
+from nocta.methods.contract import Method, Trial, require_fitted, suggest
 from nocta.model.nocta import NOCTA, model_options
 from nocta.model.presets.plugin import BUILT_IN
 from nocta.predictors.fitting import Preset
 
+_LOSSES = ["cross-entropy", "error"]
+#: What is worth tuning, by preset and estimator.
+_SPACES: dict[tuple[Preset, str], dict[str, list[Any] | tuple[Any, Any]]] = {
+    ("default", "amortized"): {"hidden": [32, 64, 128], "loss": _LOSSES},
+    ("default", "contrastive"): {
+        "n_neighbors": (6, 96),
+        "kernel": ["gaussian", "uniform"],
+        "metric": ["embedding", "predictor", "values"],
+        "loss": _LOSSES,
+    },
+    ("paper", "amortized"): {
+        "joint_weight": (0.1, 10.0),
+        "pin_stopping": [False, True],
+        "guided": [False, True],
+    },
+    ("paper", "contrastive"): {
+        "n_neighbors": (3, 30),
+        "n_top_plans": (1, 20),
+        "similarity_scale": (0.1, 10.0),
+        "margin": (0.3, 3.0),
+    },
+}
 
+
+@dataclass(eq=False)
 class NoctaMethod(Method):
     """What the methods share; subclasses name the estimator.
 
@@ -28,23 +53,16 @@ class NoctaMethod(Method):
     shares_predictor = True
     has_cost_weight = True
 
-    def __init__(
-        self,
-        preset: Preset = "default",
-        options: Options | Mapping[str, Any] | None = None,
-        quick: bool = False,
-    ) -> None:
-        self.preset: Preset = preset
-        self.options = options
-        self.quick = quick
+    preset: Preset = "default"
+    options: Options | Mapping[str, Any] | None = None
+    quick: bool = False
 
     def search_space(self, trial: Trial) -> dict[str, Any]:
         """Options of the preset that matter to the estimators in use."""
         both = ("amortized", "contrastive")
         out: dict[str, Any] = {}
         for part in both if self.estimator == "ensemble" else (self.estimator,):
-            if (self.preset, part) in _SPACES:
-                out |= _SPACES[self.preset, part](trial)
+            out |= suggest(trial, _SPACES.get((self.preset, part), {}))
         if self.preset == "default" and "hidden" in out and not self.quick:
             out["n_rounds"] = trial.suggest_int("n_rounds", 1, 5)
         return out
@@ -84,48 +102,6 @@ class NoctaMethod(Method):
     def policy(self, setting: dict[str, Any]) -> Policy:
         require_fitted(self, "model_")
         return self.model_.policy(setting.get("cost_weight", 0.0))
-
-
-def _default_amortized(trial: Trial) -> dict[str, Any]:
-    return {
-        "hidden": trial.suggest_categorical("hidden", [32, 64, 128]),
-        "loss": trial.suggest_categorical("loss", ["cross-entropy", "error"]),
-    }
-
-
-def _default_contrastive(trial: Trial) -> dict[str, Any]:
-    return {
-        "n_neighbors": trial.suggest_int("n_neighbors", 6, 96, log=True),
-        "kernel": trial.suggest_categorical("kernel", ["gaussian", "uniform"]),
-        "metric": trial.suggest_categorical("metric", ["embedding", "predictor", "values"]),
-        "loss": trial.suggest_categorical("loss", ["cross-entropy", "error"]),
-    }
-
-
-def _paper_amortized(trial: Trial) -> dict[str, Any]:
-    return {
-        "joint_weight": trial.suggest_float("joint_weight", 0.1, 10.0, log=True),
-        "pin_stopping": trial.suggest_categorical("pin_stopping", [False, True]),
-        "guided": trial.suggest_categorical("guided", [False, True]),
-    }
-
-
-def _paper_contrastive(trial: Trial) -> dict[str, Any]:
-    return {
-        "n_neighbors": trial.suggest_int("n_neighbors", 3, 30, log=True),
-        "n_top_plans": trial.suggest_int("n_top_plans", 1, 20, log=True),
-        "similarity_scale": trial.suggest_float("similarity_scale", 0.1, 10.0, log=True),
-        "margin": trial.suggest_float("margin", 0.3, 3.0, log=True),
-    }
-
-
-#: What is worth tuning, by preset and estimator.
-_SPACES: dict[tuple[Preset, str], Callable[[Trial], dict[str, Any]]] = {
-    ("default", "amortized"): _default_amortized,
-    ("default", "contrastive"): _default_contrastive,
-    ("paper", "amortized"): _paper_amortized,
-    ("paper", "contrastive"): _paper_contrastive,
-}
 
 
 def quick_options(preset: Preset, estimator: str = "amortized") -> dict[str, Any]:

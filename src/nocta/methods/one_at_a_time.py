@@ -43,8 +43,8 @@ def affordable_slots(observation: Observation) -> NDArray[np.bool_]:
 def acquire_slot(slot: NDArray[np.int64], observation: Observation) -> Decision:
     """Acquire one slot each, by its position in `(L, M)`; a negative position stops, `(n,)`.
 
-    Where results are pending and the slot is not of the current visit, the visit is ended first,
-    so that nobody leaves or stops before the results are seen.
+    If results are pending and the slot is not of the current visit, the visit is ended first, so
+    that nobody leaves or stops before the results are seen.
     """
     width = observation.catalog.n_features
     time, feature = np.divmod(slot, width)

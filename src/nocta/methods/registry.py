@@ -1,8 +1,7 @@
 """Every method by its name, imported only when it is used.
 
-Besides the built-in methods there are those of installed packages (the entry point
-`nocta.methods`), one method `nocta-NAME` for every installed estimator `NAME` (`nocta.estimators`),
-and those that this process registered.
+Beside the built-in methods: those of installed packages (entry point `nocta.methods`), a method
+`nocta-NAME` for every installed estimator (`nocta.estimators`), and those registered here.
 """
 
 from __future__ import annotations
@@ -39,24 +38,12 @@ M = TypeVar("M", bound=type[Method])
 
 
 def method_names() -> list[str]:
-    """Every name that `method_class` knows: built-in ones first, then installed, then registered.
-
-    Raises:
-        ConfigError: An installed package provides a built-in name.
-    """
+    """Every name that `method_class` knows: built in, then installed, then registered."""
     return list(dict.fromkeys([*METHODS, *_installed(), *_LOCAL]))
 
 
 def method_class(name: str) -> type[Method]:
-    """The class of a method.
-
-    Raises:
-        ConfigError: There is no such method, or an installed one does not keep the contract.
-
-    Example:
-        >>> method_class("static").name
-        'static'
-    """
+    """The class of a method; raises `ConfigError` if there is none that keeps the contract."""
     known = method_names()
     if name not in known:
         raise ConfigError(
@@ -75,9 +62,6 @@ def register_method(cls: M) -> M:
     """Make a method known to this process, under its `name`; may be used as a decorator.
 
     Other processes do not see it: for `--jobs` and clusters, install it as an entry point.
-
-    Raises:
-        ConfigError: It is not a class of methods, or its name is taken.
     """
     name = getattr(cls, "name", None)
     if not isinstance(cls, type) or not issubclass(cls, Method) or not isinstance(name, str):
@@ -94,14 +78,7 @@ def is_local(name: str) -> bool:
 
 
 def parse_methods(text: str) -> list[str]:
-    """Names from `"a,b"`. Unknown names are reported at once.
-
-    `"all"` means every built-in method; installed ones are named explicitly.
-
-    Example:
-        >>> parse_methods("static, random")
-        ['static', 'random']
-    """
+    """Names from `"a, b"`, checked at once; `"all"` means every built-in method."""
     if text.strip() == "all":
         return list(METHODS)
     names = list(dict.fromkeys(part.strip() for part in text.split(",") if part.strip()))

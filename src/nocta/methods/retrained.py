@@ -22,7 +22,7 @@ from nocta.core.policy import Policy
 from nocta.core.predictor import Predictor
 from nocta.core.rollout import rollout
 from nocta.methods.contract import Method, knob_value, require_fitted
-from nocta.model.state import Arrays, State, add_part, take_part
+from nocta.model.state import Arrays, State, nest, take_part
 
 #: Fits per seed if no grid is given, and in a quick run.
 N_FITS = 7
@@ -57,12 +57,10 @@ class RetrainedMethod(Method):
     #: The paper's values by data set.
     paper_grids: ClassVar[Mapping[str, tuple[float, ...]]] = {}
 
+    grid: Grid
+    quick: bool
     policies_: dict[float, Policy]
     costs_: dict[float, float]
-
-    def __init__(self, grid: Grid = None, quick: bool = False) -> None:
-        self.grid = grid
-        self.quick = quick
 
     def fit(
         self,
@@ -147,16 +145,10 @@ class RetrainedMethod(Method):
     # -- saving ---------------------------------------------------------------------------
 
     def state(self) -> State:
-        config: dict[str, Any] = {
-            "arguments": self.arguments(),
-            "values": list(self.costs_),
-            "costs": list(self.costs_.values()),
-        }
-        arrays: Arrays = {}
-        add_part(config, arrays, "shared", self._shared_state())
-        for i, value in enumerate(self.costs_):
-            add_part(config, arrays, f"policy{i}", self._policy_state(self.policies_[value]))
-        return config, arrays
+        values, costs = list(self.costs_), list(self.costs_.values())
+        config = {"arguments": self.arguments(), "values": values, "costs": costs}
+        own = {f"policy{i}": self._policy_state(self.policies_[v]) for i, v in enumerate(values)}
+        return nest(config, {}, shared=self._shared_state(), **own)
 
     @classmethod
     def from_state(cls, config: dict[str, Any], arrays: Arrays) -> Self:

@@ -1,8 +1,8 @@
-"""Fitted methods as folders, and `nocta.load`: what a folder holds is looked up by name.
+"""Fitted methods as folders, and `nocta.load`.
 
-A NOCTA model is saved as before (`nocta.model.persistence`); any other method with `state` and
-`from_state` as a folder of kind `nocta-method`. No code is imported because a folder names it: the
-manifest holds a name, and the registry knows where its class lives.
+A NOCTA model is a folder of kind `nocta-model`; any other method with `state` and `from_state`
+one of kind `nocta-method`. No code is imported because a folder names it: the manifest holds a
+name, and the registry knows where its class lives.
 """
 
 from __future__ import annotations
@@ -11,9 +11,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
-
-import numpy as np
-from numpy.typing import NDArray
 
 from nocta.core.catalog import Catalog
 from nocta.core.cohort import Cohort
@@ -60,17 +57,7 @@ def _overrides(cls: type[Any], attribute: str, base: type[Any]) -> bool:
 
 @dataclass(frozen=True)
 class SavedMethod:
-    """A fitted method and what it was fitted to: what `nocta evaluate` needs of a folder.
-
-    Args:
-        method: Fitted.
-        seed: Seed of the fit.
-        catalog_: What can be acquired.
-        classes_: What is predicted.
-        schema_: How the data were read.
-        record_: What `nocta fit` noted about the fit.
-        preset: The preset of the fit.
-    """
+    """A fitted method and what it was fitted to: what `nocta evaluate` needs of a folder."""
 
     method: Method
     seed: int
@@ -128,21 +115,13 @@ class SavedMethod:
         progress: bool = False,
     ) -> Rollout:
         """Act on a whole cohort at one operating point; its `budget`, if any, is a hard limit."""
-        budget: float | NDArray[np.float64] | None = setting.get("budget")
+        how: dict[str, Any] = {"availability": availability, "progress": progress}
+        how["budget"] = setting.get("budget")
         if isinstance(self.method, NoctaMethod):
             weight = float(setting.get("cost_weight", 0.0))
-            how: dict[str, Any] = {"availability": availability, "progress": progress}
-            return self.method.model_.rollout(cohort, weight, budget=budget, **how)
+            return self.method.model_.rollout(cohort, weight, **how)
         self.check_fits(cohort)
-        return rollout(
-            self.policy(setting),
-            cohort,
-            budget=budget,
-            availability=availability,
-            results=results,
-            seed=self.seed,
-            progress=progress,
-        )
+        return rollout(self.policy(setting), cohort, results=results, seed=self.seed, **how)
 
 
 def as_saved(model: NOCTA | SavedMethod) -> SavedMethod:
@@ -153,13 +132,7 @@ def as_saved(model: NOCTA | SavedMethod) -> SavedMethod:
 def save_method(
     saved: SavedMethod, path: str | Path, *, extra: Mapping[str, str] | None = None
 ) -> None:
-    """Write a fitted method as a folder, whole or not at all.
-
-    Args:
-        saved: The method with what it was fitted to.
-        path: The folder. A saved object that is there already is replaced; anything else is not.
-        extra: Further text files for the folder, by name.
-    """
+    """Write a fitted method as a folder, whole or not at all; `extra` are text files by name."""
     check_savable(saved.name)
     if isinstance(saved.method, NoctaMethod):
         saved.method.model_.record_ = saved.record_
@@ -180,12 +153,7 @@ def save_method(
 
 
 def load_saved(path: str | Path) -> SavedMethod:
-    """Read a model or a method with what it was fitted to.
-
-    Raises:
-        ModelError: The folder is damaged, from a newer version, or holds something else.
-        ConfigError: The method is of a package that is not installed.
-    """
+    """Read a model or a method with what it was fitted to."""
     if read_manifest(path, None)["kind"] != "nocta-method":
         return SavedMethod.of_model(persistence.load(path))
     body, arrays = read_folder(path, "nocta-method")
@@ -210,6 +178,5 @@ def load(path: str | Path) -> Any:
     Raises:
         ModelError: The folder is damaged, from a newer version, or holds something else.
     """
-    if read_manifest(path, None)["kind"] != "nocta-method":
-        return persistence.load(path)
-    return load_saved(path).method
+    method = load_saved(path).method
+    return method.model_ if isinstance(method, NoctaMethod) else method

@@ -28,11 +28,7 @@ ARRAYS = "arrays.safetensors"
 CARD, LOG = "card.md", "log.json"
 _OWN = (MANIFEST, ARRAYS, PARTIAL, CARD, LOG)
 #: What a folder may hold, by `kind`.
-KINDS = {
-    "nocta-model": "a model",
-    "nocta-method": "a method",
-    "nocta-predictor": "a predictor",
-}
+KINDS = {"nocta-model": "a model", "nocta-method": "a method", "nocta-predictor": "a predictor"}
 #: Errors of code that restores an object from a damaged configuration.
 MISFITS = (KeyError, TypeError, ValueError, RuntimeError, AttributeError)
 
@@ -44,14 +40,9 @@ def write_folder(
     arrays: Mapping[str, NDArray[Any]],
     extra: Mapping[str, str] | None = None,
 ) -> None:
-    """Write a folder, whole or not at all.
+    """Write a folder, whole or not at all, with further text files (`extra`) by name.
 
-    Args:
-        path: The folder. A saved object that is there already is replaced; anything else is not.
-        kind: One of `KINDS`.
-        body: Plain data for the manifest.
-        arrays: By name.
-        extra: Further text files, by name.
+    A saved object that is there already is replaced; anything else is not.
     """
     import torch
     from safetensors.numpy import save
@@ -80,11 +71,7 @@ def write_folder(
 def read_folder(
     path: str | Path, kind: str = "nocta-model"
 ) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
-    """The checked manifest and arrays of a folder.
-
-    Raises:
-        ModelError: The folder is damaged, from a newer version, or holds another kind.
-    """
+    """The checked manifest and arrays of a folder."""
     from safetensors import SafetensorError
     from safetensors.numpy import load
 

@@ -39,12 +39,7 @@ _MARKS = {
 
 
 def recognize(path: Path) -> Folder:
-    """Say what a path is.
-
-    Example:
-        >>> recognize(Path("no such folder"))
-        <Folder.ABSENT: 'does not exist'>
-    """
+    """Say what a path is."""
     if not path.exists():
         return Folder.ABSENT
     if not path.is_dir():

@@ -19,7 +19,7 @@ from nocta.core.options import Options, read_options
 from nocta.core.predictor import Predictor
 from nocta.core.rollout import Rollout, rollout
 from nocta.evaluation.frontier import Frontier
-from nocta.model.presets.base import Planner
+from nocta.model.presets.base import Planner, Task
 from nocta.model.presets.options import DefaultOptions, PaperOptions
 from nocta.planning.algorithm import PlanningPolicy
 from nocta.planning.explain import Recommendation, recommend
@@ -81,15 +81,8 @@ class NOCTA(BaseEstimator):  # type: ignore[misc]
         planner = planner_class(self.preset, self.estimator)
         options = read_options(model_options(self.preset, self.estimator), self.options)
         check_parts(train, val)
-        self.planner_ = planner.fit(
-            train,
-            val,
-            self.estimator,
-            seed=self.seed,
-            progress=progress,
-            predictor=predictor,
-            options=options,
-        )
+        task = Task(train, val, self.estimator, self.seed, progress, predictor, options)
+        self.planner_ = planner.fit(task)
         self.catalog_, self.classes_ = train.catalog, train.classes
         self.schema_ = Schema.of(train).model_dump(mode="json", exclude_none=True)
         return self
@@ -250,11 +243,7 @@ def piece_rows(n_subjects: int, limits: Limits = DEFAULT_LIMITS) -> list[NDArray
 
 
 def planner_class(preset: str, estimator: str = "amortized") -> type[Planner]:
-    """The class that fits an estimator in a preset.
-
-    Raises:
-        ConfigError: There is no such preset or estimator.
-    """
+    """The class that fits an estimator in a preset."""
     from nocta.model.presets import plugin
 
     if preset not in ("default", "paper"):

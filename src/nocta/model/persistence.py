@@ -15,16 +15,11 @@ from nocta.predictors.registry import predictor_state, restore_predictor
 
 
 def save_model(model: NOCTA, path: str | Path, *, extra: Mapping[str, str] | None = None) -> None:
-    """Write a fitted model as a folder, whole or not at all.
+    """Write a fitted model as a folder, whole or not at all, with its `record_` and `extra` files.
 
     An amortized model of many subjects holds no subject's data. With retrieval (`contrastive`,
     `ensemble`), or if subjects are few and averages are counted over them, the training
     subjects' values, labels, visits and context are in the folder, without their names.
-
-    Args:
-        model: Fitted. Plain data in its `record_`, if it has one, is kept with it.
-        path: The folder. A model that is there already is replaced; anything else is not.
-        extra: Further text files for the folder, by name.
     """
     if not hasattr(model, "planner_"):
         raise NotFittedError("This model is not fitted yet; call `fit(train, val)` first.")
@@ -44,11 +39,7 @@ def save_model(model: NOCTA, path: str | Path, *, extra: Mapping[str, str] | Non
 
 
 def load(path: str | Path) -> NOCTA:
-    """Read a model that `NOCTA.save` or `nocta fit` wrote; it decides as it did, to the bit.
-
-    Raises:
-        ModelError: The folder is damaged, from a newer version, or holds something else.
-    """
+    """Read a model that `NOCTA.save` or `nocta fit` wrote; it decides as it did, to the bit."""
     body, arrays = read_folder(path)
     planner = planner_class(body["preset"], body["estimator"])
     try:
@@ -69,11 +60,7 @@ def save_predictor(predictor: Predictor, path: str | Path) -> None:
 
 
 def load_predictor(path: str | Path) -> Predictor:
-    """Read what `save_predictor` wrote.
-
-    Raises:
-        ModelError: The folder is damaged, from a newer version, or holds something else.
-    """
+    """Read what `save_predictor` wrote."""
     body, arrays = read_folder(path, "nocta-predictor")
     try:
         return restore_predictor(body["config"], arrays)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, TypeVar
 
 import numpy as np
@@ -16,16 +17,19 @@ from nocta.predictors.encoding import arrays_under
 Arrays = dict[str, NDArray[Any]]
 State = tuple[dict[str, Any], Arrays]
 N = TypeVar("N", bound=nn.Module)
+_COHORT_ARRAYS = ("values", "labels", "visits", "context")
 
 
-def add_part(config: dict[str, Any], arrays: Arrays, name: str, part: State) -> None:
-    """Nest one part's configuration and arrays under its name."""
-    config[name] = part[0]
-    arrays |= {f"{name}.{key}": array for key, array in part[1].items()}
+def nest(config: dict[str, Any], arrays: Mapping[str, NDArray[Any]], **parts: State) -> State:
+    """A state with the configuration and arrays of its parts under their names."""
+    out = dict(arrays)
+    for name, (_, own) in parts.items():
+        out |= {f"{name}.{key}": array for key, array in own.items()}
+    return {**config, **{name: part[0] for name, part in parts.items()}}, out
 
 
 def take_part(config: dict[str, Any], arrays: Arrays, name: str) -> State:
-    """Inverse of `add_part`."""
+    """One part of what `nest` made."""
     return config[name], arrays_under(arrays, f"{name}.")
 
 
@@ -46,20 +50,10 @@ def cohort_state(cohort: Cohort) -> State:
 
     Groups and assigned parts are left out too. The values are kept: this state holds data of
     subjects.
-
-    Example:
-        >>> from nocta.testing import tiny_cohort
-        >>> cohort = tiny_cohort(5)
-        >>> bool((restore_cohort(*cohort_state(cohort)).recorded == cohort.recorded).all())
-        True
     """
-    config: dict[str, Any] = {
-        "name": cohort.name,
-        "catalog": cohort.catalog.to_dict(),
-        "classes": list(cohort.classes),
-    }
-    names = ("values", "labels", "visits", "context")
-    return config, {name: getattr(cohort, name) for name in names}
+    catalog, classes = cohort.catalog.to_dict(), list(cohort.classes)
+    config = {"name": cohort.name, "catalog": catalog, "classes": classes}
+    return config, {name: getattr(cohort, name) for name in _COHORT_ARRAYS}
 
 
 def restore_cohort(config: dict[str, Any], arrays: Arrays) -> Cohort:

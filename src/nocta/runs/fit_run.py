@@ -1,14 +1,16 @@
 """One fit from the data to a model folder, in stages that survive a kill.
 
-A checkpoint in the folder's `.partial` keeps finished stages; the whole model takes its place at
-the end. Test subjects are split off first and never touched.
+Stages: the predictor, the estimator, the operating points. A checkpoint in the folder's `.partial`
+keeps finished ones; the whole model takes its place at the end. Test subjects are split off first
+and never touched.
 """
 
 from __future__ import annotations
 
+import json
 import time as clock
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -17,27 +19,33 @@ import numpy as np
 
 from nocta.core.cohort import Cohort
 from nocta.core.errors import ConfigError
+from nocta.core.metrics import summarize
+from nocta.core.operating_points import cost_of_everything
 from nocta.methods.contract import Method
-from nocta.methods.nocta import quick_options
+from nocta.methods.nocta import NoctaMethod, quick_options
 from nocta.methods.registry import method_class
 from nocta.methods.saving import SavedMethod, check_savable, load_saved, save_method
 from nocta.model import archive, persistence
 from nocta.model.folders import PARTIAL, REPLACEABLE_BY_MODEL, Folder, recognize
 from nocta.model.nocta import NOCTA, check_parts
 from nocta.predictors import registry as predictors
-from nocta.predictors.cross_fitted import as_cross_fitted
+from nocta.predictors.cross_fitted import CrossFittedPredictor, as_cross_fitted
 from nocta.predictors.fitting import Preset, fit_predictor
 from nocta.runs.absent_classes import class_warnings
 from nocta.runs.checkpoint import Checkpoint, differences
-from nocta.runs.fit_stages import POINTS, Stages, measured
+from nocta.runs.fit_stages import Stages
 from nocta.runs.method_options import make_method
-from nocta.runs.model_card import method_card, model_card
+from nocta.runs.model_card import model_card
 from nocta.runs.predictors import unfitted_predictor
 from nocta.runs.results import plain
 from nocta.runs.setup import DataSource, hash_data, request_defaults
+from nocta.runs.versions import versions
 
 #: Training and validation subjects in a quick run, at most.
 QUICK_SIZES = (200, 60)
+#: Stages whose time counts as that of the fit.
+_FITS = ("predictor", "estimator", "method")
+_MEASURES = ("cost", "accuracy", "ap", "roc_auc", "cross_entropy")
 #: With fewer subjects to choose or test on, the user is told what that means.
 _FEW_TO_JUDGE_ON = 30
 
@@ -49,6 +57,7 @@ class FitRequest:
     Args:
         source: The data and the split.
         method: Any method that can be saved.
+        preset: `"default"` or `"paper"`.
         seed: Decides the split and the training (and the draw of data that is drawn).
         n_points: Cost weights to find on validation and keep with the model.
         quick: A quick run: few subjects, short training, few cost weights.
@@ -104,12 +113,14 @@ def fit_to_folder(
 ) -> NOCTA | SavedMethod:
     """Fit, and leave a folder with its card and its log.
 
-    An unfinished fit of the same request is continued with `resume`; `force` replaces a model or an
+    `resume` continues an unfinished fit of the same request; `force` replaces a model or an
     unfinished fit. `say` receives one sentence per finished stage.
     """
-    cohort, train, val, test = parts = request.parts()
+    cohort, train, val, test = request.parts()
     check_parts(train, val)
-    method = method_of(request)  # reports impossible options before anything is fitted
+    method = make_method(  # reports impossible options before anything is fitted
+        request.method, request.preset_options, preset=request.preset, quick=request.quick
+    )
     given = unfitted_predictor(request.predictor, request.source)
     if given is not None:
         method.check_predictor(given)
@@ -134,72 +145,80 @@ def fit_to_folder(
         for warning in class_warnings([(request.seed, (train, val, test))]):
             say(f"Warning: {warning}")
 
-    if request.estimator is None:
-        return _fit_method(request, out, stages, parts, asked, progress)
-    fit = partial(fit_predictor, train, val, request.preset, request.seed, progress)
     how = partial(
-        fit,
+        fit_predictor,
+        train,
+        val,
+        request.preset,
+        request.seed,
+        progress,
         kind=request.predictor,
         quick=request.quick,
         class_weight=(request.options or {}).get("class_weight"),
     )
     if given is not None and request.predictor == "bayes":
         how = partial(as_cross_fitted, given, train, val)
-    predictor = stages.predictor(how)
-    new = NOCTA(request.estimator, request.preset, request.seed, request.options)
-    model = stages.model(lambda: new.fit(train, val, predictor=predictor, progress=progress))
+    predictor = stages.predictor(how) if method.shares_predictor else None
+    saved = _fit(request, method, stages, train, val, predictor, progress)
     started = clock.perf_counter()
-    points = operating_points(model, val, request.n_points, quick=request.quick)
-    stages.note(POINTS, clock.perf_counter() - started, f"{len(points)} found")
-    weights = [point["cost_weight"] for point in points]
-    model.record_ = stages.record(asked, parts, cost_weights=weights, validation=points)
-    persistence.save_model(model, out, extra=stages.files(model_card(model)))
-    return model
+    points = _operating_points(saved, val, request)
+    stages.note("operating points", clock.perf_counter() - started, f"{len(points)} found")
+    weighted = request.estimator is not None
+    knob, knobs = ("cost_weight", "cost_weights") if weighted else ("setting", "settings")
+    record = {
+        "dataset": cohort.name,
+        "request": asked,
+        "n_train": len(train),
+        "n_val": len(val),
+        "n_test": len(test),
+        "cost_of_everything": cost_of_everything(val),
+        knobs: [point[knob] for point in points],
+        "validation": points,
+        "slot_times": cohort.slot_times,
+        "time_unit": cohort.time_unit,
+        "fit_seconds": sum(stages.seconds[s] for s in _FITS if s in stages.seconds),
+    }
+    saved = replace(saved, record_=plain(record))
+    log = json.dumps({"stages": stages.log, "versions": versions()}, indent=1) + "\n"
+    save_method(saved, out, extra={archive.CARD: model_card(saved), archive.LOG: log})
+    return saved.method.model_ if isinstance(saved.method, NoctaMethod) else saved
 
 
-def method_of(request: FitRequest) -> Method:
-    """The method of a request, not fitted."""
-    return make_method(
-        request.method, request.preset_options, preset=request.preset, quick=request.quick
-    )
-
-
-def _fit_method(
+def _fit(
     request: FitRequest,
-    out: Path,
+    method: Method,
     stages: Stages,
-    parts: tuple[Cohort, Cohort, Cohort, Cohort],
-    asked: dict[str, Any],
+    train: Cohort,
+    val: Cohort,
+    predictor: CrossFittedPredictor | None,
     progress: bool,
 ) -> SavedMethod:
-    """Fit a method and save it; the shared predictor, if it uses one, survives a kill."""
-    _, train, val, _ = parts
-    method, predictor = method_of(request), None
-    if method.shares_predictor:
-        how = partial(fit_predictor, train, val, request.preset, request.seed, progress)
-        predictor = stages.predictor(partial(how, quick=request.quick))
+    """The fitted method; a NOCTA model survives a kill."""
+    if request.estimator is not None:
+        new = NOCTA(request.estimator, request.preset, request.seed, request.options)
+        fit = partial(new.fit, train, val, predictor=predictor, progress=progress)
+        return SavedMethod.of_model(stages.model(fit))
     started = clock.perf_counter()
     method.fit(train, val, seed=request.seed, predictor=predictor, progress=progress)
     stages.note("method", clock.perf_counter() - started, "fitted")
-    started = clock.perf_counter()
+    return SavedMethod.of(method, train, request.seed)
+
+
+def _operating_points(saved: SavedMethod, val: Cohort, request: FitRequest) -> list[dict[str, Any]]:
+    """Settings spread over cost on validation, cheapest first, and what they give there."""
     n_points = min(request.n_points, 4) if request.quick else request.n_points
-    settings = method.settings(val, n_points)
-    saved = SavedMethod.of(method, train, request.seed)
-    points = [{"setting": s, **measured(saved.rollout(val, s))} for s in settings]
-    stages.note(POINTS, clock.perf_counter() - started, f"{len(points)} found")
-    record = stages.record(asked, parts, settings=settings, validation=points)
-    saved = SavedMethod.of(method, train, request.seed, record)
-    save_method(saved, out, extra=stages.files(method_card(saved)))
-    return saved
-
-
-def operating_points(
-    model: NOCTA, val: Cohort, n_points: int, *, quick: bool = False
-) -> list[dict[str, float]]:
-    """Cost weights spread over cost on validation, cheapest first, and what they give there."""
-    n_subjects = 60 if quick else None
-    weights = model.suggest_cost_weights(val, min(n_points, 4) if quick else n_points, n_subjects)
-    return [{"cost_weight": weight, **measured(model.rollout(val, weight))} for weight in weights]
+    if isinstance(saved.method, NoctaMethod):
+        model, n_subjects = saved.method.model_, 60 if request.quick else None
+        weights = model.suggest_cost_weights(val, n_points, n_subjects)
+        settings: list[dict[str, Any]] = [{"cost_weight": weight} for weight in weights]
+    else:
+        settings = saved.method.settings(val, n_points)
+    out = []
+    for setting in settings:
+        found = summarize(saved.rollout(val, setting), per_time=False)
+        point = setting if request.estimator is not None else {"setting": setting}
+        out.append({**point, **{name: found[name] for name in _MEASURES}})
+    return out
 
 
 def _open(out: Path, asked: dict[str, Any], *, resume: bool, force: bool) -> Checkpoint | None:

@@ -2,18 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import time as clock
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar
 
-from nocta.core.cohort import Cohort
-from nocta.core.metrics import summarize
-from nocta.core.operating_points import cost_of_everything
-from nocta.core.rollout import Rollout
 from nocta.model import persistence
-from nocta.model.archive import CARD, LOG
 from nocta.model.nocta import NOCTA
 from nocta.predictors.cross_fitted import CrossFittedPredictor
 from nocta.predictors.mixed import MixedPredictor
@@ -22,11 +16,7 @@ from nocta.predictors.summary import SummaryPredictor
 from nocta.predictors.training import TrainingConfig, TrainingLog
 from nocta.runs.checkpoint import Checkpoint
 from nocta.runs.results import plain
-from nocta.runs.versions import versions
 
-#: The stage after the fit itself.
-POINTS = "operating points"
-_MEASURES = ("cost", "accuracy", "ap", "roc_auc", "cross_entropy")
 Run = tuple[TrainingConfig, TrainingLog]
 T = TypeVar("T")
 
@@ -40,6 +30,7 @@ class Stages:
 
     @property
     def seconds(self) -> dict[str, float]:
+        """Wall time by stage."""
         return {stage["stage"]: stage["seconds"] for stage in self.log}
 
     def predictor(self, fit: Callable[[], CrossFittedPredictor]) -> CrossFittedPredictor:
@@ -88,79 +79,58 @@ class Stages:
         self.log.append(plain({"stage": stage, "seconds": seconds, "runs": runs or []}))
         self.say(f"{stage}: {text} in {seconds:.0f} s.")
 
-    def record(
-        self, asked: dict[str, Any], parts: Sequence[Cohort], **points: list[Any]
-    ) -> dict[str, Any]:
-        """What is kept with the result: the request, the data, the operating points, the time."""
-        cohort, train, val, test = parts
-        found: dict[str, Any] = plain(
-            {
-                "dataset": cohort.name,
-                "request": asked,
-                "n_train": len(train),
-                "n_val": len(val),
-                "n_test": len(test),
-                "cost_of_everything": cost_of_everything(val),
-                **points,
-                "slot_times": cohort.slot_times,
-                "time_unit": cohort.time_unit,
-                "fit_seconds": sum(s for stage, s in self.seconds.items() if stage != POINTS),
-            }
-        )
-        return found
-
-    def files(self, card: str) -> dict[str, str]:
-        """The card and the log, to be saved with the result."""
-        log = json.dumps({"stages": self.log, "versions": versions()}, indent=1) + "\n"
-        return {CARD: card, LOG: log}
-
-
-def measured(rollout: Rollout) -> dict[str, float]:
-    """What the card says about an operating point."""
-    found = summarize(rollout, per_time=False)
-    return {name: found[name] for name in _MEASURES}
-
 
 def _predictor_runs(fitted: CrossFittedPredictor) -> tuple[str, list[dict[str, Any]]]:
     """How its models were fitted, in words and for the log."""
     linear = [m for m in fitted.members if isinstance(m, SummaryPredictor)]
     if linear:
         text = "1 linear model" if len(linear) == 1 else f"{len(linear)} linear models"
-        return text, [
-            {
-                "inverse_penalties": m.inverse_penalties,
-                "best_inverse_penalty": m.inverse_penalties[m.log_.best_epoch - 1],
-                "validation_losses": m.log_.validation_losses,
-            }
-            for m in linear
-        ]
+        return text, [_choice_of_penalty(m) for m in linear]
     runs = [(m.training, m.log_) for m in fitted.members if isinstance(m, NeuralPredictor)]
     if not runs:
         return f"{len(fitted.members)} x {type(fitted.members[0]).__name__}", []
-    return _describe(runs, isinstance(fitted.members[0], MixedPredictor))
+    return _in_words(runs, isinstance(fitted.members[0], MixedPredictor)), _for_log(runs)
 
 
 def _estimator_runs(model: NOCTA) -> tuple[str, list[dict[str, Any]]]:
     """How its networks were trained, if it has any, in words and for the log."""
     planner: Any = model.planner_
     retrieval = getattr(planner, "contrastive", None)
-    embedding = getattr(getattr(retrieval, "bank", None), "embedding", None)
-    networks: list[Any] = [getattr(planner, "amortized", None), embedding]
+    networks: list[Any] = [
+        getattr(planner, "amortized", None),
+        getattr(getattr(retrieval, "bank", None), "embedding", None),
+    ]
     runs = [(network.training, network.log_) for network in networks if hasattr(network, "log_")]
-    return _describe(runs)
+    return _in_words(runs), _for_log(runs)
 
 
-def _describe(runs: list[Run], mixed: bool = False) -> tuple[str, list[dict[str, Any]]]:
+def _for_log(runs: list[Run]) -> list[dict[str, Any]]:
+    return [
+        {
+            "max_epochs": config.epochs,
+            "best_epoch": log.best_epoch,
+            "epochs": log.epochs,
+            "validation_losses": log.validation_losses,
+        }
+        for config, log in runs
+    ]
+
+
+def _choice_of_penalty(model: SummaryPredictor) -> dict[str, Any]:
+    return {
+        "inverse_penalties": model.inverse_penalties,
+        "best_inverse_penalty": model.inverse_penalties[model.log_.best_epoch - 1],
+        "validation_losses": model.log_.validation_losses,
+    }
+
+
+def _in_words(runs: list[Run], mixed: bool = False) -> str:
     if not runs:
-        return "fitted", []
+        return "fitted"
     early = [log for config, log in runs if log.epochs and log.epochs[-1] < config.epochs]
     best = ", ".join(str(log.best_epoch) for _, log in runs)
     networks = "1 network" if len(runs) == 1 else f"{len(runs)} networks"
     if mixed:
         networks += " and a linear model" if len(runs) == 1 else " and as many linear models"
     stopped = f"; {len(early)} stopped early" if early else ""
-    kept = ("best_epoch", "epochs", "validation_losses")
-    return f"{networks}, best at epoch {best}{stopped},", [
-        {"max_epochs": config.epochs, **{name: getattr(log, name) for name in kept}}
-        for config, log in runs
-    ]
+    return f"{networks}, best at epoch {best}{stopped},"

@@ -2,36 +2,42 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 from collections.abc import Sequence
 from typing import Any
 
 from nocta.core.catalog import Catalog
 from nocta.core.currency import money
+from nocta.methods.nocta import NoctaMethod
 from nocta.methods.saving import SavedMethod
 from nocta.model.nocta import NOCTA
 
-_QUICK = "A quick run (`--quick`): too little data and training to be of use."
 _WHAT = {
     "amortized": "NOCT-Amortized: a network predicts what a plan will save.",
     "contrastive": "NOCT-Contrastive: similar training subjects vote on a plan.",
     "ensemble": "NOCT-Amortized and NOCT-Contrastive, mixed on validation.",
 }
+_METHOD_PRIVACY = (
+    "Privacy: methods of this package save plans, network weights and scales, no subject's data; "
+    "for others, their package decides."
+)
 
 
-def model_card(model: NOCTA) -> str:
+def model_card(saved: SavedMethod) -> str:
     """Markdown, from what `nocta.runs.fit_run` recorded with the model."""
-    record, catalog = model.record_, model.catalog_
+    record, catalog = saved.record_, saved.catalog_
     request = record["request"]
-    other = f"NOCTA with the installed estimator `{model.estimator}`."
     source = request["source"]
+    model = saved.method.model_ if isinstance(saved.method, NoctaMethod) else None
+    title = "A model" if model else f"`{saved.name}`"
+    serves = " One fit serves every cost weight and every budget." if model else ""
     parts = [
-        f"# A model for {record['dataset']}",
-        f"{_WHAT.get(model.estimator, other)} Preset `{model.preset}`. It says which features to "
-        f"acquire next, and when, and predicts the class ({', '.join(model.classes_)}) at every "
-        f"visit. One fit serves every cost weight and every budget.",
-        _QUICK * request["quick"],
-        _shares(model),
+        f"# {title} for {record['dataset']}",
+        f"{_what(saved)} Preset `{saved.preset}`. It says which features to acquire next, and "
+        f"when, and predicts the class ({', '.join(saved.classes_)}) at every visit.{serves}",
+        "A quick run (`--quick`): too little data and training to be of use." * request["quick"],
+        _shares(model) if model else "",
         "## Data",
         _list(
             f"`{source['data']}`{_how_read(source)} (SHA-256 of its contents "
@@ -59,7 +65,7 @@ def model_card(model: NOCTA) -> str:
             "check those you care about.",
             "If a feature was recorded mostly for some subjects, such as those already ill, the "
             "model learns past habits of care as if they were biology.",
-            _privacy(model),
+            _privacy(model) if model else _METHOD_PRIVACY,
         ),
         "## Made with",
         f"Seed {request['seed']}; versions and hashes in `manifest.json`, the course of training "
@@ -68,23 +74,12 @@ def model_card(model: NOCTA) -> str:
     return "\n\n".join(part for part in parts if part) + "\n"
 
 
-def method_card(saved: SavedMethod) -> str:
-    """Markdown: what the method is, what it was fitted on, and how it did on validation."""
-    record, currency = saved.record_, saved.catalog_.currency
-    what = (type(saved.method).__doc__ or "").split("\n\n")[0].replace("\n    ", " ")
-    parts = [
-        f"# `{saved.name}` for {record['dataset']}",
-        what,
-        _QUICK * record["request"]["quick"],
-        f"{record['n_train']} subjects to learn from, {record['n_val']} to choose on, "
-        f"{record['n_test']} kept aside and never used. Acquiring everything that was recorded "
-        f"costs {money(record['cost_of_everything'], currency)} per subject.",
-        "## On validation",
-        _validation(record["validation"], currency),
-        "These subjects also decided when training stopped, so the numbers are somewhat "
-        "optimistic; `nocta evaluate` measures on the subjects kept aside.",
-    ]
-    return "\n\n".join(part for part in parts if part) + "\n"
+def _what(saved: SavedMethod) -> str:
+    """What it is, in one sentence."""
+    if isinstance(saved.method, NoctaMethod):
+        estimator = saved.method.estimator
+        return _WHAT.get(estimator, f"NOCTA with the installed estimator `{estimator}`.")
+    return (inspect.getdoc(saved.method) or "").split("\n\n")[0].replace("\n", " ")
 
 
 def _shares(model: NOCTA) -> str:
@@ -149,16 +144,16 @@ def _costs(catalog: Catalog) -> str:
 
 def _validation(points: list[dict[str, Any]], currency: str) -> str:
     names = ("accuracy", "ap", "roc_auc", "cross_entropy")
-    is_weight = all("cost_weight" in point for point in points)
+    weighted = all("cost_weight" in point for point in points)
     rows = [
         (
-            f"{point['cost_weight']:.4g}" if is_weight else json.dumps(point["setting"]),
+            f"{point['cost_weight']:.4g}" if weighted else json.dumps(point["setting"]),
             money(point["cost"], currency),
             *("" if point[name] is None else f"{point[name]:.3f}" for name in names),
         )
         for point in points
     ]
-    knob = "cost weight" if is_weight else "setting"
+    knob = "cost weight" if weighted else "setting"
     return _table((knob, "mean cost", "accuracy", "AP", "ROC AUC", "cross-entropy"), rows)
 
 

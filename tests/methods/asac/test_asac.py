@@ -14,7 +14,7 @@ from nocta.core.cohort import Cohort
 from nocta.core.errors import ConfigError, NotFittedError
 from nocta.core.rollout import rollout
 from nocta.methods.asac.method import Asac, AsacPolicy, LSTMPredictor
-from nocta.methods.asac.training import AsacTraining, JointTraining, Selector, gate_costs
+from nocta.methods.asac.training import JointTraining, Selector, gate_costs
 from nocta.methods.fixed import RandomPolicy
 from nocta.predictors.cross_fitted import CrossFittedPredictor
 from nocta.predictors.fitting import fit_predictor
@@ -80,7 +80,7 @@ def test_the_selector_sees_neither_the_visit_itself_nor_later_ones() -> None:
 def test_gates_drawn_visit_by_visit_are_those_of_the_policy(
     clinic: Parts, predictor: CrossFittedPredictor
 ) -> None:
-    joint = JointTraining(AsacTraining(), predictor, clinic[0], 0.01, seed=0)
+    joint = JointTraining(Asac(), predictor, clinic[0], 0.01, seed=0)
     torch.nn.init.normal_(joint.selector.gates.weight, std=2.0)
     torch.nn.init.zeros_(joint.selector.gates.bias)
     joint.selector.eval()
@@ -104,7 +104,7 @@ def test_a_closed_slot_has_no_gate(predictor: CrossFittedPredictor) -> None:
         group_fees={"draw": 0.5},
     )
     parts = cohort.with_catalog(catalog).split((0.6, 0.4), seed=0)
-    joint = JointTraining(AsacTraining(), predictor, parts[0], 0.01, seed=0)
+    joint = JointTraining(Asac(), predictor, parts[0], 0.01, seed=0)
     gates = joint._draw(joint.data[0], torch.arange(len(parts[0])), explore=True)
     assert gates[:, [0, 2, 3], 1].abs().sum() == 0
     assert gates[:, 1, 1].sum() > 0
@@ -133,7 +133,7 @@ def test_gate_costs_are_the_catalogs_and_have_a_gradient() -> None:
 def test_what_is_missing_is_not_charged_in_training(
     clinic: Parts, predictor: CrossFittedPredictor
 ) -> None:
-    joint = JointTraining(AsacTraining(), predictor, clinic[0], 1e6, seed=0)
+    joint = JointTraining(Asac(), predictor, clinic[0], 1e6, seed=0)
     joint.done = 1.0
     everybody = torch.arange(len(clinic[0]))
     total = joint._objective(everybody, torch.ones(clinic[0].recorded.shape)).sum(dim=1)
@@ -195,7 +195,7 @@ def test_what_is_known_to_be_missing_is_not_asked_for_in_training(
     index = torch.arange(len(clinic[0]))
     asked = {}
     for availability in ("on-arrival", "known"):
-        options = AsacTraining(quick=True)
+        options = Asac(quick=True)
         joint = JointTraining(options, predictor, clinic[0], 0.01, 0, availability)
         torch.manual_seed(0)
         gates = joint._draw(joint.data[0], index, explore=True)

@@ -19,10 +19,10 @@ from nocta.methods.ras.networks import Action, ActorCritic, Intervals
 from nocta.methods.ras.pretraining import auxiliary_requests
 from nocta.methods.ras.simulation import Prices, Simulator, jensen_shannon
 from nocta.methods.ras.training import (
+    ActorTraining,
     RasTraining,
     advantages,
     discounted_returns,
-    train_actor,
     worst,
 )
 from nocta.methods.registry import method_class
@@ -193,16 +193,8 @@ def test_training_finds_out_that_a_useless_visit_can_go() -> None:
     simulators = Simulator(train, ras.predictor_), Simulator(val, ras.predictor_)
     training = RasTraining(rounds=10, steps_per_round=10, batch_size=128, learning_rate=1e-2)
     grid = Intervals(np.arange(4.0), 0.0, 3.0)
-    _, curve = train_actor(
-        *simulators,
-        grid,
-        Prices(0.0, 10.0),
-        training,
-        tail_share=1.0,
-        hidden=8,
-        kind="gru",
-        seed=0,
-    )
+    actor = ActorTraining(simulators[0], grid, Prices(0.0, 10.0), training, 1.0, 8, "gru", seed=0)
+    _, curve = actor.run(simulators[1])
     assert min(curve) < 0.6 * train.catalog.price_of_everything
 
 
@@ -231,17 +223,11 @@ def test_training_goes_from_everybody_to_the_tail(
         return worst(totals, share)
 
     monkeypatch.setattr("nocta.methods.ras.training.worst", watched)
-    train_actor(
-        simulator,
-        simulator,
+    grid, training = (
         Intervals(np.arange(4.0), 0.0, 3.0),
-        Prices(10.0, 10.0),
         RasTraining(rounds=6, steps_per_round=1, batch_size=8),
-        tail_share=0.1,
-        hidden=8,
-        kind="gru",
-        seed=0,
     )
+    ActorTraining(simulator, grid, Prices(10.0, 10.0), training, 0.1, 8, "gru", 0).run(simulator)
     trained = pools[::2]  # every other call judges on validation
     assert trained[0] == len(simulator)
     assert trained == sorted(trained, reverse=True)

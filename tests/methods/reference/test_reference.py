@@ -12,8 +12,8 @@ from nocta.core.history import History
 from nocta.core.operating_points import COST_SHARE, cost_of_everything
 from nocta.core.rollout import rollout
 from nocta.evaluation.frontier import Frontier
-from nocta.methods.reference import Static
 from nocta.methods.reference.greedy import greedy_path, slot_blocks
+from nocta.methods.reference.method import Static
 from nocta.methods.registry import method_class
 from nocta.predictors.cross_fitted import CrossFittedPredictor
 from nocta.testing import (

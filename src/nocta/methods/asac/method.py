@@ -27,6 +27,7 @@ Differences from the original:
 from __future__ import annotations
 
 import copy
+from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -37,18 +38,11 @@ from nocta.core.options import Count, NonNegative
 from nocta.core.policy import Decision, Observation, Policy
 from nocta.core.predictor import Predictor, require_network
 from nocta.core.rollout import rollout
-from nocta.methods.asac.training import (
-    SMALL,
-    AsacTraining,
-    Gradient,
-    JointTraining,
-    Selector,
-    judge,
-)
-from nocta.methods.contract import Trial
+from nocta.methods.asac.training import SMALL, Gradient, JointTraining, Selector, judge
+from nocta.methods.contract import Trial, suggest
 from nocta.methods.fixed import first_affordable
 from nocta.methods.retrained import Grid, RetrainedMethod
-from nocta.model.state import Arrays, State, add_part, load_net, net_arrays, take_part
+from nocta.model.state import Arrays, State, load_net, nest, net_arrays, take_part
 from nocta.predictors.cross_fitted import CrossFittedPredictor, as_cross_fitted
 from nocta.predictors.encoding import InputEncoder
 from nocta.predictors.fitting import Preset, fit_predictor
@@ -60,19 +54,13 @@ from nocta.predictors.training import TrainingConfig
 PredictorKind = Literal["shared", "lstm"]
 
 
+@dataclass(eq=False)
 class AsacPolicy(Policy):
-    """Goes to the next visit with an open gate and acquires what is behind it.
+    """Goes to the next visit with an open gate and acquires what is behind it."""
 
-    Args:
-        predictor: Predicts from what was acquired.
-        selector: Opens gates.
-        encoder: Prepares the selector's inputs.
-    """
-
-    def __init__(self, predictor: Predictor, selector: Selector, encoder: InputEncoder) -> None:
-        self.predictor = predictor
-        self.selector = selector
-        self.encoder = encoder
+    predictor: Predictor
+    selector: Selector
+    encoder: InputEncoder
 
     @torch.no_grad()
     def decide(self, observation: Observation) -> Decision:
@@ -81,6 +69,7 @@ class AsacPolicy(Policy):
         return first_affordable(observation, (logits > 0) & observation.open_slots, -logits)
 
 
+@dataclass(eq=False)
 class Asac(RetrainedMethod):
     """Selector and predictor trained together, once for every cost coefficient.
 
@@ -93,9 +82,7 @@ class Asac(RetrainedMethod):
         epochs: Length of joint training; chosen by the size of the cohort by default.
         entropy: Initial weight of the entropy of the gates if `gradient="policy"`; it falls
             linearly to 0.
-        grid: Values of `mu` to train at; spread over cost on validation by default.
         preset: Preset of the shared predictor, if none is given.
-        quick: A quick run: few and short fits.
     """
 
     name = "asac"
@@ -103,33 +90,21 @@ class Asac(RetrainedMethod):
     knob = "mu"
     knob_range: ClassVar[tuple[float, float]] = (0.2, 2.0)
 
-    def __init__(
-        self,
-        predictor: PredictorKind = "shared",
-        gradient: Gradient = "straight-through",
-        hidden: Count | None = None,
-        epochs: Count | None = None,
-        entropy: NonNegative = 0.01,
-        grid: Grid = None,
-        preset: Preset = "default",
-        quick: bool = False,
-    ) -> None:
-        super().__init__(grid, quick)
-        self.predictor = predictor
-        self.gradient = gradient
-        self.hidden = hidden
-        self.epochs = epochs
-        self.entropy = entropy
-        self.preset = preset
+    predictor: PredictorKind = "shared"
+    gradient: Gradient = "straight-through"
+    hidden: Count | None = None
+    epochs: Count | None = None
+    entropy: NonNegative = 0.01
+    grid: Grid = None
+    preset: Preset = "default"
+    quick: bool = False
 
     def search_space(self, trial: Trial) -> dict[str, Any]:
         """Size of the selector, how it learns, and how it explores where that counts."""
-        out: dict[str, Any] = {
-            "hidden": trial.suggest_categorical("hidden", [None, 32, 64, 128]),
-            "gradient": trial.suggest_categorical("gradient", ["straight-through", "policy"]),
-        }
+        gradients = ["straight-through", "policy"]
+        out = suggest(trial, {"hidden": [None, 32, 64, 128], "gradient": gradients})
         if out["gradient"] == "policy":
-            out["entropy"] = trial.suggest_float("entropy", 0.001, 0.1, log=True)
+            out |= suggest(trial, {"entropy": (0.001, 0.1)})
         return out
 
     def check_predictor(self, predictor: Predictor) -> None:
@@ -162,14 +137,10 @@ class Asac(RetrainedMethod):
         return self.knob_range[0] * unit, self.knob_range[1] * unit
 
     def _train(self, value: float, train: Cohort, val: Cohort, seed: int, progress: bool) -> Policy:
-        options = AsacTraining(
-            self.gradient, self.hidden, self.epochs, self.entropy, quick=self.quick
-        )
         with torch.random.fork_rng():
             torch.manual_seed(seed)
-            joint = JointTraining(
-                options, copy.deepcopy(self.pretrained_), train, value, seed, self.availability
-            )
+            start = copy.deepcopy(self.pretrained_)
+            joint = JointTraining(self, start, train, value, seed, self.availability)
             joint.run(val, progress)
         policy = AsacPolicy(joint.predictor, joint.selector, joint.data[0].encoder)
         if self.predictor == "lstm":
@@ -198,12 +169,9 @@ class Asac(RetrainedMethod):
         )
 
     def _policy_state(self, policy: AsacPolicy) -> State:
-        config: dict[str, Any] = {}
-        arrays: Arrays = {}
-        add_part(config, arrays, "predictor", predictor_state(policy.predictor))
-        add_part(config, arrays, "selector", ({}, net_arrays(policy.selector)))
-        add_part(config, arrays, "encoder", ({}, policy.encoder.state()))
-        return config, arrays
+        selector, encoder = net_arrays(policy.selector), policy.encoder.state()
+        predictor = predictor_state(policy.predictor)
+        return nest({}, {}, predictor=predictor, selector=({}, selector), encoder=({}, encoder))
 
     def _recall_policy(self, config: dict[str, Any], arrays: Arrays) -> Policy:
         own = take_part(config, arrays, "predictor")

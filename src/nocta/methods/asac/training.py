@@ -1,12 +1,9 @@
-"""Training of ASAC: gates are drawn, a predictor judges them, and both learn from it.
-
-See `nocta.methods.asac.method` for the method and where it departs from the original.
-"""
+"""Training of ASAC: gates are drawn, a predictor judges them, and both learn (see `method`)."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 import torch
@@ -26,6 +23,9 @@ from nocta.predictors.encoding import EncodedCohort
 from nocta.predictors.neural import cross_entropy
 from nocta.predictors.training import TrainingConfig, train
 
+if TYPE_CHECKING:
+    from nocta.methods.asac.method import Asac
+
 Gradient = Literal["policy", "straight-through"]
 #: With fewer training subjects, networks are smaller and have dropout.
 SMALL = 1000
@@ -33,27 +33,8 @@ SMALL = 1000
 RAMP = 0.4
 
 
-@dataclass(frozen=True)
-class AsacTraining:
-    """How selector and predictor are trained together; see `Asac` for what is not said here."""
-
-    gradient: Gradient = "straight-through"
-    hidden: int | None = None
-    epochs: int | None = None
-    entropy: float = 0.01
-    quick: bool = False
-
-
 class Selector(nn.Module):
-    """From what was acquired at earlier visits to the gates of the next one.
-
-    Args:
-        width: Length of one slot's input.
-        slot_width: Length of the part of it that is acquired.
-        n_features: Gates per visit.
-        hidden: Units of the recurrent state.
-        dropout: On its inputs and before the gates.
-    """
+    """From what was acquired at earlier visits, `slot_width` long each, to the next one's gates."""
 
     def __init__(
         self, width: int, slot_width: int, n_features: int, hidden: int, dropout: float
@@ -82,23 +63,22 @@ class Selector(nn.Module):
         return self.gates(out), self.worth(out)[..., 0]
 
 
+@dataclass(eq=False)
 class JointTraining:
     """One run at one `mu`: selector and predictor learn from the gates that are drawn."""
 
-    def __init__(
-        self,
-        options: AsacTraining,
-        predictor: CrossFittedPredictor,
-        cohort: Cohort,
-        mu: float,
-        seed: int,
-        availability: Availability = "on-arrival",
-    ) -> None:
-        self.options, self.predictor, self.cohort, self.mu = options, predictor, cohort, mu
+    options: Asac
+    predictor: CrossFittedPredictor
+    cohort: Cohort
+    mu: float
+    seed: int
+    availability: Availability = "on-arrival"
+
+    def __post_init__(self) -> None:
+        cohort, options = self.cohort, self.options
         self.small = len(cohort) < SMALL
-        self.rng = np.random.default_rng(seed)
-        self.availability = availability
-        self.data = [Gated(member, cohort, availability) for member in predictor.networks]
+        self.rng = np.random.default_rng(self.seed)
+        self.data = [Gated(m, cohort, self.availability) for m in self.predictor.networks]
         encoder = self.data[0].encoder
         self.selector = Selector(
             encoder.width,
@@ -139,17 +119,9 @@ class JointTraining:
             loss, cost = judge(self.predictor, val, gates)
             return loss + self.mu * cost
 
-        name = f"asac, mu = {self.mu:.3g}"
-        train(
-            nets,
-            len(self.cohort),
-            batch_loss,
-            validation_loss,
-            config,
-            self.rng,
-            description=name,
-            progress=progress,
-        )
+        name, losses = f"asac, mu = {self.mu:.3g}", (batch_loss, validation_loss)
+        n_train = len(self.cohort)
+        train(nets, n_train, *losses, config, self.rng, description=name, progress=progress)
 
     def _loss(self, index: Tensor) -> Tensor:
         """Of the selector and of the predictor, for the subjects at `index`."""

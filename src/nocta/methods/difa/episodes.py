@@ -34,21 +34,12 @@ class Pairs(NamedTuple):
 
 
 class Episode(NamedTuple):
-    """What a batch acquired, step by step; the first step is before any acquisition.
+    """What a batch acquired, step by step: an acquisition each, or a visit; first nothing."""
 
-    A step is an acquisition, or a visit where results come back after it.
-
-    Args:
-        requested: `(s, b, L, M)` what had been asked for; the last of an episode is repeated.
-        cost: `(s, b)` what had been charged.
-        stops: `(s, b)` probability of stopping there, summing to one.
-        visited: `(s, b)` the same if every step of the episode were as likely.
-    """
-
-    requested: Tensor
-    cost: Tensor
-    stops: Tensor
-    visited: Tensor
+    requested: Tensor  # (s, b, L, M) what had been asked for; the last of an episode is repeated
+    cost: Tensor  # (s, b) what had been charged
+    stops: Tensor  # (s, b) probability of stopping there, summing to one
+    visited: Tensor  # (s, b) the same if every step of the episode were as likely
 
 
 class Subjects:
@@ -118,12 +109,9 @@ class Subjects:
     ) -> Episode:
         """Let the policy acquire one slot at a time.
 
-        Args:
-            index: The subjects.
-            max_acquisitions: Of each.
-            temperature: Of the straight-through Gumbel-softmax; an episode then goes on until
-                stopping earlier is all but certain. `None` takes the largest logit and stops
-                where that is more likely than not.
+        `temperature` is that of the straight-through Gumbel-softmax; an episode then goes on until
+        stopping earlier is all but certain. Without one, the largest logit is taken, and an episode
+        stops if that is more likely than not.
         """
         run = _Run(self, index, max_acquisitions, temperature)
         goes_on = torch.ones(len(index))
@@ -191,10 +179,7 @@ class _Run:
         return self.model.action_logits(known, self.context[rows], clock, pending.sum(dim=1))
 
     def acquire(self, rows: Tensor, picked: Tensor) -> None:
-        """Ask for one slot each and charge for it; what is `picked`, `(r, L * M)`, has a gradient.
-
-        Nothing is asked for where nothing is picked.
-        """
+        """Ask for the slot that is `picked`, `(r, L * M)`, if any, and charge for it."""
         _, _, width = self.requested.shape
         hard = picked.detach()
         moves = hard.sum(dim=1) > 0.5

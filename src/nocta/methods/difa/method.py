@@ -45,7 +45,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Annotated, Any
 
 import numpy as np
@@ -60,12 +60,12 @@ from nocta.core.options import Count, Options, Positive, Share, given_values, re
 from nocta.core.policy import Policy
 from nocta.core.predictor import Predictor
 from nocta.core.random_plans import random_requests
-from nocta.methods.contract import Trial
+from nocta.methods.contract import Trial, suggest
 from nocta.methods.difa.episodes import Subjects
 from nocta.methods.difa.networks import DifaModel, DifaNetworks, DifaPolicy
 from nocta.methods.difa.vaeac import VAEAC_TRAINING, Vaeac
 from nocta.methods.retrained import Grid, RetrainedMethod
-from nocta.model.state import Arrays, State, add_part, load_net, net_arrays, take_part
+from nocta.model.state import Arrays, State, load_net, nest, net_arrays, take_part
 from nocta.predictors.encoding import InputEncoder
 from nocta.predictors.training import TrainingConfig, train
 
@@ -108,41 +108,28 @@ class DifaOptions(Options):
     """Training of the predictor under random masks."""
 
 
+@dataclass(eq=False)
 class Difa(RetrainedMethod):
     """DiFA, one training run per cost weight; the setting is `{"cost_weight": w}`.
 
     Args:
         options: `DifaOptions`, or some of them by name.
-        grid: Cost weights to train at; chosen on validation by default.
-        quick: A quick run: few and short fits.
     """
 
     name = "difa"
     acts_within_visit = True
     knob = "cost_weight"
+    bundle = DifaOptions
 
-    def __init__(
-        self,
-        options: DifaOptions | Mapping[str, Any] | None = None,
-        grid: Grid = None,
-        quick: bool = False,
-    ) -> None:
-        super().__init__(grid, quick)
-        self.options = options
-
-    @classmethod
-    def option_bundle(cls, preset: str) -> type[Options]:
-        return DifaOptions
+    options: DifaOptions | Mapping[str, Any] | None = None
+    grid: Grid = None
+    quick: bool = False
 
     def search_space(self, trial: Trial) -> dict[str, Any]:
         """Size and pace, how strongly near slots are preferred, and the shape of the loss."""
-        return {
-            "hidden": trial.suggest_categorical("hidden", [64, 128, 256]),
-            "learning_rate": trial.suggest_float("learning_rate", 1e-3, 1e-2, log=True),
-            "nearness": trial.suggest_float("nearness", 1.0, 8.0, log=True),
-            "last_temperature": trial.suggest_categorical("last_temperature", [0.1, 0.5, 1.0]),
-            "step_share": trial.suggest_categorical("step_share", [0.0, 0.3, 0.7]),
-        }
+        ranges = {"learning_rate": (1e-3, 1e-2), "nearness": (1.0, 8.0)}
+        choices = {"last_temperature": [0.1, 0.5, 1.0], "step_share": [0.0, 0.3, 0.7]}
+        return suggest(trial, {"hidden": [64, 128, 256], **ranges, **choices})
 
     def _knob_range(self, train: Cohort) -> tuple[float, float]:
         """Around the weight at which everything costs as much as knowing the labels saves."""
@@ -263,10 +250,8 @@ class Difa(RetrainedMethod):
         )
 
     def _shared_state(self) -> State:
-        config: dict[str, Any] = {"most_acquisitions": self._most_acquisitions}
-        arrays: Arrays = {}
-        add_part(config, arrays, "imputer", self._imputer.state())
-        return config, arrays
+        config = {"most_acquisitions": self._most_acquisitions}
+        return nest(config, {}, imputer=self._imputer.state())
 
     def _recall_shared(self, config: dict[str, Any], arrays: Arrays) -> None:
         self._most_acquisitions = config["most_acquisitions"]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 import torch
 from numpy.typing import NDArray
@@ -19,16 +21,8 @@ _CHUNK = 512
 class DifaNetworks(nn.Module):
     """Predictor and policy over one state: completed slots, time, context.
 
-    The policy also reads what is pending at the current visit.
-
-    Args:
-        width: Length of a state.
-        n_classes: Classes to predict.
-        shape: Times and features, `(L, M)`.
-        hidden: Units of each layer.
-        nearness: By how much a logit falls per slot ahead, to begin with.
-        stop_logit: Added to the logit of stopping, to begin with.
-        end_logit: Added to the logit of ending a visit, to begin with.
+    The policy also reads what is pending at the current visit. `nearness`, `stop_logit` and
+    `end_logit` set where its logits begin, see `DifaOptions`.
     """
 
     def __init__(
@@ -58,8 +52,7 @@ class DifaNetworks(nn.Module):
     def action_logits(self, state: Tensor, clock: Tensor, pending: Tensor) -> Tensor:
         """One logit per slot and a last one, `(n, L * M + 1)`.
 
-        The last one is for stopping, or for ending the current visit where results of it are
-        `pending`, `(n, M)`.
+        The last one is for stopping, or for ending the current visit if some of it is `pending`.
         """
         logits = self.policy(torch.cat([state, pending], dim=1))
         ahead = (torch.arange(self.n_times) - clock[:, None]).clamp(min=0)  # (n, L)
@@ -93,22 +86,18 @@ class DifaModel:
         return self.networks.action_logits(self.state(slots, context, clock), clock, pending)
 
 
+@dataclass(eq=False)
 class DifaPolicy(Policy):
-    """Acquires the open slot with the largest logit, or stops where that is more likely than not.
+    """Acquires the open slot with the largest logit, or stops if that is more likely than not.
 
-    Where results are pending, a visit goes on with its open slot with the largest logit, or ends
-    where ending has a larger one.
-
-    Args:
-        model: Fitted.
-        max_acquisitions: Of one subject.
+    While results are pending, a visit goes on with its open slot with the largest logit, or ends
+    if ending has a larger one.
     """
 
     acts_within_visit = True
 
-    def __init__(self, model: DifaModel, max_acquisitions: int) -> None:
-        self.model = model
-        self.max_acquisitions = max_acquisitions
+    model: DifaModel
+    max_acquisitions: int
 
     @torch.no_grad()
     def decide(self, observation: Observation) -> Decision:

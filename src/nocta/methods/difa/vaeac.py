@@ -13,6 +13,7 @@ source's skip connections between encoder and decoder.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -24,9 +25,9 @@ from torch.nn import functional as F
 from nocta.core.cohort import Cohort
 from nocta.core.errors import NotFittedError
 from nocta.core.random_plans import random_requests
-from nocta.model.state import Arrays, State, add_part, load_net, net_arrays, take_part
+from nocta.model.state import Arrays, State, load_net, nest, net_arrays, take_part
 from nocta.predictors.encoding import EncodedCohort, InputEncoder
-from nocta.predictors.training import TrainingConfig, TrainingLog, train
+from nocta.predictors.training import TrainingConfig, train
 
 #: The source's weak prior on the prior network: scale of its mean, and pull on its scale.
 _MEAN_SCALE, _SCALE_PULL = 1e4, 1e-4
@@ -36,14 +37,7 @@ VAEAC_TRAINING = TrainingConfig(epochs=60, learning_rate=3e-3, patience=8, check
 
 
 class SkipNet(nn.Module):
-    """Two hidden layers with a skip connection around the second, LeakyReLU and dropout.
-
-    Args:
-        width: Length of an input.
-        n_outputs: Length of an output.
-        hidden: Units of each layer.
-        dropout: After each layer.
-    """
+    """Two hidden layers with a skip connection around the second, LeakyReLU and dropout."""
 
     def __init__(self, width: int, n_outputs: int, hidden: int = 128, dropout: float = 0.0) -> None:
         super().__init__()
@@ -73,33 +67,18 @@ class _VaeacNet(nn.Module):
         self.decoder = SkipNet(latent + seen + context, decoded, hidden)
 
 
+@dataclass(eq=False)
 class Vaeac:
     """Imputes every column of every slot from what was acquired.
 
     Works on the slot part of an encoded history, `(n, L, slot_width)`: values, which columns are
     known, indicators of discrete columns, which requests were unavailable.
-
-    Args:
-        hidden: Units of each layer of the three networks.
-        latent: Length of the latent code.
-        training: Length and pace of training.
-        seed: Same seed, same imputer.
     """
 
-    encoder_: InputEncoder
-    log_: TrainingLog
-
-    def __init__(
-        self,
-        hidden: int = 128,
-        latent: int = 16,
-        training: TrainingConfig = VAEAC_TRAINING,
-        seed: int = 0,
-    ) -> None:
-        self.hidden = hidden
-        self.latent = latent
-        self.training = training
-        self.seed = seed
+    hidden: int = 128
+    latent: int = 16
+    training: TrainingConfig = VAEAC_TRAINING
+    seed: int = 0
 
     def fit(
         self,
@@ -108,14 +87,7 @@ class Vaeac:
         encoder: InputEncoder,
         progress: bool = False,
     ) -> Self:
-        """Train under random masks; keep the weights with the best bound on validation.
-
-        Args:
-            train_cohort: Subjects to learn from.
-            val_cohort: Subjects that decide when to stop.
-            encoder: Fitted on the training subjects.
-            progress: Show a bar.
-        """
+        """Train under random masks; keep the weights with the best bound on validation."""
         self.encoder_ = encoder
         self._lay_out(train_cohort.n_times)
         open_slots = train_cohort.catalog.open_slots
@@ -153,11 +125,9 @@ class Vaeac:
 
     def state(self) -> State:
         """Plain configuration and arrays that restore the fitted imputer."""
-        config: dict[str, Any] = {"hidden": self.hidden, "latent": self.latent}
-        arrays: Arrays = {}
-        add_part(config, arrays, "encoder", ({}, self.encoder_.state()))
-        add_part(config, arrays, "net", ({}, net_arrays(self.net_)))
-        return config, arrays
+        config = {"hidden": self.hidden, "latent": self.latent}
+        encoder, net = self.encoder_.state(), net_arrays(self.net_)
+        return nest(config, {}, encoder=({}, encoder), net=({}, net))
 
     @classmethod
     def from_state(cls, config: dict[str, Any], arrays: Arrays) -> Self:
@@ -209,10 +179,6 @@ class Vaeac:
         """What would stand in the vectors of the slots if all were known, `(n, L, slot_width)`.
 
         Only values and indicators are imputed; flags of known and unavailable entries are zero.
-
-        Args:
-            slots: `(n, L, slot_width)` what was acquired.
-            context: `(n, 2 P)` the free context.
         """
         if not hasattr(self, "net_"):
             raise NotFittedError("This imputer is not fitted yet; call `fit(train, val)` first.")

@@ -39,7 +39,7 @@ visit as a whole cannot do that, and their optimum does not bound a method that 
 from __future__ import annotations
 
 import copy
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any, Literal, Self
 
 import numpy as np
@@ -53,55 +53,32 @@ from nocta.core.options import Count, Share
 from nocta.core.policy import Decision, Observation, Policy
 from nocta.core.predictor import Predictor, require_network
 from nocta.core.rollout import rollout
-from nocta.methods.contract import Method, Trial, knob_value, require_fitted
-from nocta.methods.dime.training import (
-    FREE,
-    JointTraining,
-    Order,
-    Rules,
-    ValueNet,
-    earliest,
-)
+from nocta.methods.contract import Method, Trial, knob_value, require_fitted, suggest
+from nocta.methods.dime.training import FREE, JointTraining, Order, Rules, ValueNet, earliest
 from nocta.methods.one_at_a_time import acquire_slot, affordable_slots, slot_prices
-from nocta.model.state import Arrays, State, add_part, load_net, net_arrays, take_part
+from nocta.model.state import Arrays, State, load_net, nest, net_arrays, take_part
 from nocta.predictors.cross_fitted import CrossFittedPredictor, as_cross_fitted
 from nocta.predictors.fitting import Preset, fit_predictor
 
 Stop = Literal["threshold", "budget", "confidence"]
 
 
+@dataclass(eq=False)
 class DimePolicy(Policy):
     """Acquires the open slot with the largest expected drop of the loss per cost, then asks again.
 
-    Args:
-        predictor: Predicts from what was acquired.
-        value: Estimates the drop of the loss for every slot.
-        stop: `"threshold"`: when the best ratio is at most `limit`. `"confidence"`: when the
-            predictor's mean doubt over the times to come is at most `limit`. `"budget"`: only
-            when nothing is affordable any more.
-        limit: See `stop`.
-        budget: Of one subject, where `stop="budget"`.
-        order: `"value"`: the best slot first, wherever it is. `"time"`: of the slots above the
-            threshold, those of the earliest visit first.
+    `stop="threshold"` stops when the best ratio is at most `limit`; `"confidence"` when the
+    predictor's mean doubt over the times to come is; `"budget"` only when nothing is affordable.
     """
 
     acts_within_visit = True
 
-    def __init__(
-        self,
-        predictor: CrossFittedPredictor,
-        value: ValueNet,
-        stop: Stop,
-        limit: float,
-        order: Order = "value",
-        budget: float = np.inf,
-    ) -> None:
-        self.predictor: CrossFittedPredictor = predictor
-        self.budget = budget
-        self.value = value
-        self.stop = stop
-        self.limit = limit
-        self.order = order
+    predictor: CrossFittedPredictor
+    value: ValueNet
+    stop: Stop
+    limit: float
+    order: Order = "value"
+    budget: float = np.inf
 
     def decide(self, observation: Observation) -> Decision:
         spent = observation.catalog.cost_of(observation.committed)
@@ -137,6 +114,7 @@ class DimePolicy(Policy):
         return np.asarray(1 - (likeliest * ahead).sum(axis=1) / ahead.sum(axis=1))
 
 
+@dataclass(eq=False)
 class Dime(Method):
     """DIME with predictor and value network trained together; one fit serves every setting.
 
@@ -162,39 +140,23 @@ class Dime(Method):
     shares_predictor = True
     acts_within_visit = True
 
-    predictor_: CrossFittedPredictor
-    value_: ValueNet
-    losses_: list[float]
-
-    def __init__(
-        self,
-        stop: Stop = "threshold",
-        order: Order = "time",
-        preset: Preset = "default",
-        hidden: Count = 128,
-        expected_drop: bool = False,
-        epsilon: Share = 0.05,
-        n_updates: Count | None = None,
-        quick: bool = False,
-    ) -> None:
-        self.stop = stop
-        self.order = order
-        self.preset = preset
-        self.hidden = hidden
-        self.expected_drop = expected_drop
-        self.epsilon = epsilon
-        self.n_updates = n_updates
-        self.quick = quick
+    stop: Stop = "threshold"
+    order: Order = "time"
+    preset: Preset = "default"
+    hidden: Count = 128
+    expected_drop: bool = False
+    epsilon: Share = 0.05
+    n_updates: Count | None = None
+    quick: bool = False
 
     def search_space(self, trial: Trial) -> dict[str, Any]:
         """Exploration, what is learned from, order, and size (the published one is fixed)."""
-        out: dict[str, Any] = {"epsilon": trial.suggest_float("epsilon", 0.02, 0.3, log=True)}
-        out["expected_drop"] = trial.suggest_categorical("expected_drop", [False, True])
+        space: dict[str, Any] = {"epsilon": (0.02, 0.3), "expected_drop": [False, True]}
         if self.stop == "threshold":
-            out["order"] = trial.suggest_categorical("order", ["time", "value"])
+            space["order"] = ["time", "value"]
         if self.preset == "default":
-            out["hidden"] = trial.suggest_categorical("hidden", [64, 128, 256])
-        return out
+            space["hidden"] = [64, 128, 256]
+        return suggest(trial, space)
 
     def check_predictor(self, predictor: Predictor) -> None:
         require_network(predictor, f"Method '{self.name}'", "trains the predictor further")
@@ -274,12 +236,10 @@ class Dime(Method):
         return DimePolicy(self.predictor_, self.value_, self.stop, limit, self.order, budget)
 
     def state(self) -> State:
-        config: dict[str, Any] = {"arguments": self.arguments(), "losses": self.losses_}
-        arrays: Arrays = {}
-        add_part(config, arrays, "predictor", self.predictor_.state())
+        config = {"arguments": self.arguments(), "losses": self.losses_}
         sizes = {"slot_width": self.value_.slot_width, "shape": self.value_.shape}
-        add_part(config, arrays, "value", (sizes, net_arrays(self.value_)))
-        return config, arrays
+        value = (sizes, net_arrays(self.value_))
+        return nest(config, {}, predictor=self.predictor_.state(), value=value)
 
     @classmethod
     def from_state(cls, config: dict[str, Any], arrays: Arrays) -> Self:

@@ -1,7 +1,4 @@
-"""Training of DIME: episodes that run side by side, and two networks that learn from them.
-
-See `nocta.methods.dime.method` for the method and where it departs from the original.
-"""
+"""Training of DIME: episodes run side by side, and two networks learn from them (see `method`)."""
 
 from __future__ import annotations
 
@@ -40,15 +37,7 @@ class Rules:
 
 
 class ValueNet(nn.Module):
-    """Two hidden layers from everything acquired, the clock and pending orders to all slots.
-
-    Args:
-        slot_width: Length of what one slot contributes.
-        context_width: Length of the free context.
-        shape: `(L, M)`, the slots.
-        hidden: Units of each hidden layer.
-        dropout: After each hidden layer.
-    """
+    """Two hidden layers from everything acquired, the clock and pending orders to all slots."""
 
     def __init__(
         self,
@@ -74,13 +63,7 @@ class ValueNet(nn.Module):
     def forward(
         self, inputs: Tensor, clock: NDArray[np.int64], pending: NDArray[np.bool_]
     ) -> Tensor:
-        """Expected drop of the loss for every slot, `(n, L, M)`.
-
-        Args:
-            inputs: `(n, L, width)` what is known.
-            clock: `(n,)` current slots.
-            pending: `(n, L, M)` what was ordered at the current visit and is not back yet.
-        """
+        """Expected drop of the loss for every slot, `(n, L, M)`; `clock` is `(n,)`."""
         length = self.shape[0]
         now = F.one_hot(torch.from_numpy(np.maximum(clock, 0)), length).to(inputs.dtype)
         slots = inputs[..., : self.slot_width].flatten(1)
@@ -101,13 +84,8 @@ def earliest(ratios: NDArray[np.float64], eligible: NDArray[np.bool_]) -> NDArra
 class Episodes:
     """Running episodes of some subjects: what each has asked for, and where it stands.
 
-    Args:
-        data: The subjects, encoded.
-        catalog: What can be acquired.
-        subjects: Who takes part.
-        share: Stands for a threshold: what is acquired must be among this share of the open
-            slots; 0 is the best only.
-        rules: What is known beforehand of missing values, and when results are shown.
+    `share` stands for a threshold: what is acquired must be among this share of the open slots; 0
+    is the best only.
     """
 
     def __init__(
@@ -188,24 +166,23 @@ class Episodes:
         self.visiting[rows] = False
 
 
+@dataclass(eq=False)
 class JointTraining:
     """Trains predictor and value network on the episodes they make themselves."""
 
-    def __init__(
-        self,
-        predictor: CrossFittedPredictor,
-        value: ValueNet,
-        train: Cohort,
-        order: Order,
-        expected: bool,
-        seed: int,
-        rules: Rules,
-    ) -> None:
-        self.predictor, self.value, self.order = predictor, value, order
-        self.rules = rules
-        self.train, self.rng = train, np.random.default_rng(seed)
+    predictor: CrossFittedPredictor
+    value: ValueNet
+    train: Cohort
+    order: Order
+    expected: bool
+    seed: int
+    rules: Rules
+
+    def __post_init__(self) -> None:
+        train, predictor, rules = self.train, self.predictor, self.rules
+        self.rng = np.random.default_rng(self.seed)
         self.targets = LossTargets(
-            train, predictor.members, predictor.fold, ("cross-entropy",), expected
+            train, predictor.members, predictor.fold, ("cross-entropy",), self.expected
         )
         n_pool = 256 if len(train) > 1000 else 128
         self.pool = Episodes(
@@ -251,8 +228,8 @@ class JointTraining:
         """One step of every running episode: the losses of both networks.
 
         A drop is that of a slot on top of everything ordered, pending or not, since both will be
-        back when it counts. Whoever would go to another visit while results are pending learns
-        from the slot as well, but waits for the results and then chooses anew.
+        back when it counts. A subject who would go to another visit while results are pending also
+        learns from the slot, but waits for the results and then chooses again.
         """
         pool = self.pool
         self.value.train()

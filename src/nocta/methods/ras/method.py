@@ -51,6 +51,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Annotated, Any, ClassVar
 
 import numpy as np
@@ -60,19 +61,18 @@ from pydantic import Field
 from nocta.core.cohort import Cohort
 from nocta.core.errors import ConfigError
 from nocta.core.operating_points import cost_of_everything
-from nocta.core.options import Options, given_values
+from nocta.core.options import given_values
 from nocta.core.policy import Policy
 from nocta.core.predictor import Predictor
-from nocta.methods.contract import Trial
+from nocta.methods.contract import Trial, suggest
 from nocta.methods.ras.networks import ActorCritic, EncoderKind, Intervals, SensingPolicy
 from nocta.methods.ras.pretraining import DROP_RATES, pretrain
 from nocta.methods.ras.simulation import Prices, Simulator
-from nocta.methods.ras.training import RasTraining, train_actor
+from nocta.methods.ras.training import ActorTraining, RasTraining
 from nocta.methods.retrained import Grid, RetrainedMethod
-from nocta.model.state import Arrays, State, add_part, load_net, net_arrays, take_part
+from nocta.model.state import Arrays, State, load_net, nest, net_arrays, take_part
 from nocta.predictors.cde import CdePredictor
 from nocta.predictors.fitting import Preset
-from nocta.predictors.neural import NeuralPredictor
 from nocta.predictors.recurrent import RecurrentPredictor
 
 #: Knob values to look at, in units of (cost of everything) / (deficiency of acquiring nothing).
@@ -86,13 +86,26 @@ DropRate = Annotated[float, Field(ge=0, lt=1)]
 TailShare = Annotated[float, Field(gt=0, le=1)]
 
 
+@dataclass(eq=False)
 class _ActiveSensing(RetrainedMethod):
-    """What RAS and AS share: pretrained predictor, prices, scale of the knob."""
+    """What RAS and AS share: pretrained predictor, prices, scale of the knob.
+
+    The setting is `{"prediction_weight": lambda}`; a larger weight acquires more.
+
+    Args:
+        preset: `"paper"` also tries the published prediction weights.
+        encoder: `"gru"`, or the published `"cde"`, which needs `nocta[cde]` and is slower by an
+            order of magnitude.
+        hidden: Units of the predictor's state; the actor's has half as many.
+        drop_rate: Drop rate of the auxiliary policy; chosen on validation by default.
+        empty_penalty: Penalty of a visit without acquisitions, in units of the most expensive
+            feature.
+        options: `RasTraining`, or some of its fields by name: length and pace.
+    """
 
     knob = "prediction_weight"
     knob_buys = True
-    #: Share of the follow-ups, the most expensive ones, that is trained on in the end.
-    tail_share: float = 1.0
+    bundle = RasTraining
     paper_grids: ClassVar[Mapping[str, tuple[float, ...]]] = {
         "synthetic": (5000.0, 7000.0, 9000.0),
         "adni": (50.0, 75.0, 100.0, 175.0),
@@ -100,41 +113,21 @@ class _ActiveSensing(RetrainedMethod):
         "oai-klg": (1200.0, 1700.0),
     }
 
-    predictor_: NeuralPredictor
-    drop_rate_: float
-    curves_: dict[float, list[float]]
-
-    def __init__(
-        self,
-        grid: Grid = None,
-        quick: bool = False,
-        preset: Preset = "default",
-        encoder: EncoderKind = "gru",
-        hidden: Hidden = 64,
-        drop_rate: DropRate | None = None,
-        empty_penalty: float = 10.0,
-        options: RasTraining | Mapping[str, Any] | None = None,
-    ) -> None:
-        super().__init__(grid, quick)
-        self.preset = preset
-        self.encoder = encoder
-        self.hidden = hidden
-        self.drop_rate = drop_rate
-        self.empty_penalty = empty_penalty
-        self.options = options
-
-    @classmethod
-    def option_bundle(cls, preset: str) -> type[Options]:
-        return RasTraining
+    grid: Grid = None
+    quick: bool = False
+    preset: Preset = "default"
+    encoder: EncoderKind = "gru"
+    hidden: Hidden = 64
+    drop_rate: DropRate | None = None
+    #: Share of the follow-ups, the most expensive ones, that is trained on in the end.
+    tail_share: TailShare = field(default=1.0, init=False)
+    empty_penalty: float = 10.0
+    options: RasTraining | Mapping[str, Any] | None = None
 
     def search_space(self, trial: Trial) -> dict[str, Any]:
         """Size and pace, and the penalty of an empty visit."""
-        return {
-            "hidden": trial.suggest_categorical("hidden", [32, 64, 128]),
-            "learning_rate": trial.suggest_float("learning_rate", 3e-3, 3e-2, log=True),
-            "entropy": trial.suggest_float("entropy", 0.01, 0.2, log=True),
-            "empty_penalty": trial.suggest_float("empty_penalty", 0.3, 30.0, log=True),
-        }
+        pace = {"learning_rate": (3e-3, 3e-2), "entropy": (0.01, 0.2), "empty_penalty": (0.3, 30.0)}
+        return suggest(trial, {"hidden": [32, 64, 128], **pace})
 
     def _prepare(
         self, train: Cohort, val: Cohort, seed: int, predictor: Predictor | None, progress: bool
@@ -151,11 +144,11 @@ class _ActiveSensing(RetrainedMethod):
             seed=seed,
             progress=progress,
         )
-        self.curves_ = {}
-        train_side, val_side = (
-            Simulator(cohort, self.predictor_, self.availability) for cohort in (train, val)
+        self.curves_: dict[float, list[float]] = {}
+        self._simulators = (
+            Simulator(train, self.predictor_, self.availability),
+            Simulator(val, self.predictor_, self.availability),
         )
-        self._simulators = (train_side, val_side)
 
     def _first_values(self, train: Cohort) -> Sequence[float]:
         return super()._first_values(train) if self.preset == "paper" else ()
@@ -182,17 +175,10 @@ class _ActiveSensing(RetrainedMethod):
     def _run(
         self, intervals: Intervals, prices: Prices, training: RasTraining, seed: int, progress: bool
     ) -> tuple[ActorCritic, list[float]]:
-        return train_actor(
-            *self._simulators,
-            intervals,
-            prices,
-            training,
-            tail_share=self.tail_share,
-            hidden=self.hidden // 2,
-            kind=self.encoder,
-            seed=seed,
-            progress=progress,
-        )
+        train, val = self._simulators
+        width, share = self.hidden // 2, self.tail_share
+        actor = ActorTraining(train, intervals, prices, training, share, width, self.encoder, seed)
+        return actor.run(val, progress)
 
     def _training(self) -> RasTraining:
         if isinstance(self.options, RasTraining):
@@ -201,10 +187,8 @@ class _ActiveSensing(RetrainedMethod):
         return RasTraining(**{**short, **given_values(self.options)})
 
     def _shared_state(self) -> State:
-        config: dict[str, Any] = {"drop_rate": self.drop_rate_}
-        arrays: Arrays = {"slot_times": self.slot_times_}
-        add_part(config, arrays, "predictor", self.predictor_.state())
-        return config, arrays
+        config, arrays = {"drop_rate": self.drop_rate_}, {"slot_times": self.slot_times_}
+        return nest(config, arrays, predictor=self.predictor_.state())
 
     def _recall_shared(self, config: dict[str, Any], arrays: Arrays) -> None:
         kind = CdePredictor if self.encoder == "cde" else RecurrentPredictor
@@ -227,26 +211,15 @@ class _ActiveSensing(RetrainedMethod):
         """Ways to space visits; the best on validation is kept."""
 
 
+@dataclass(eq=False)
 class Ras(_ActiveSensing):
     """Risk-averse active sensing: adaptive intervals, trained on the worst tenth of follow-ups.
 
-    The setting is `{"prediction_weight": lambda}`; a larger weight acquires more.
-
     Args:
-        grid: Prediction weights to train at; chosen to spread the costs by default.
-        quick: A quick run: few and short fits.
-        preset: `"paper"` also tries the published prediction weights.
-        encoder: `"gru"`, or the published `"cde"`, which needs `nocta[cde]` and is slower by an
-            order of magnitude.
-        hidden: Units of the predictor's state; the actor's has half as many.
-        drop_rate: Drop rate of the auxiliary policy; chosen on validation by default.
         intervals: Shortest and longest interval between visits, in the unit of the cohort's slot
             times; from the next slot to half the follow-up by default, or to what the NOCTA paper
             allows on its data sets.
         tail_share: Train on this share of the follow-ups, the most expensive ones.
-        empty_penalty: Penalty of a visit without acquisitions, in units of the most expensive
-            feature.
-        options: `RasTraining`, or some of its fields by name: length and pace.
 
     Example:
         >>> from nocta.testing import tiny_cohort
@@ -258,27 +231,13 @@ class Ras(_ActiveSensing):
 
     name = "ras"
 
-    def __init__(
-        self,
-        grid: Grid = None,
-        quick: bool = False,
-        preset: Preset = "default",
-        encoder: EncoderKind = "gru",
-        hidden: Hidden = 64,
-        drop_rate: DropRate | None = None,
-        intervals: tuple[float, float] | None = None,
-        tail_share: TailShare = 0.1,
-        empty_penalty: float = 10.0,
-        options: RasTraining | Mapping[str, Any] | None = None,
-    ) -> None:
-        super().__init__(grid, quick, preset, encoder, hidden, drop_rate, empty_penalty, options)
-        self.intervals = intervals
-        self.tail_share = tail_share
+    intervals: tuple[float, float] | None = None
+    tail_share: TailShare = 0.1
 
     def search_space(self, trial: Trial) -> dict[str, Any]:
         """The same, and how much of the tail is trained on."""
-        tail_share = trial.suggest_float("tail_share", 0.05, 1.0, log=True)
-        return {**super().search_space(trial), "tail_share": tail_share}
+        own = suggest(trial, {"tail_share": (0.05, 1.0)})
+        return {**super().search_space(trial), **own}
 
     def _candidates(self, train: Cohort) -> list[Intervals]:
         shortest, longest = self.intervals or (
@@ -288,40 +247,18 @@ class Ras(_ActiveSensing):
         return [Intervals(self.slot_times_, shortest, longest)]
 
 
+@dataclass(eq=False)
 class As(_ActiveSensing):
     """Active sensing: as `Ras`, with one fixed interval, trained on everybody.
 
-    The setting is `{"prediction_weight": lambda}`; a larger weight acquires more.
-
     Args:
-        grid: Prediction weights to train at; chosen to spread the costs by default.
-        quick: A quick run: few and short fits.
-        preset: `"paper"` also tries the published prediction weights.
-        encoder: As in `Ras`.
-        hidden: As in `Ras`.
-        drop_rate: As in `Ras`.
         interval: Between two visits, in the unit of the cohort's slot times; by default the best
             on validation of one, two and four slots, at each prediction weight.
-        empty_penalty: As in `Ras`.
-        options: As in `Ras`.
     """
 
     name = "as"
 
-    def __init__(
-        self,
-        grid: Grid = None,
-        quick: bool = False,
-        preset: Preset = "default",
-        encoder: EncoderKind = "gru",
-        hidden: Hidden = 64,
-        drop_rate: DropRate | None = None,
-        interval: float | None = None,
-        empty_penalty: float = 10.0,
-        options: RasTraining | Mapping[str, Any] | None = None,
-    ) -> None:
-        super().__init__(grid, quick, preset, encoder, hidden, drop_rate, empty_penalty, options)
-        self.interval = interval
+    interval: float | None = None
 
     def _candidates(self, train: Cohort) -> list[Intervals]:
         if self.interval is not None:

@@ -1,9 +1,4 @@
-"""The networks of active sensing, and the policy that acts by them.
-
-At every visit the actor draws which features to acquire at the *next* visit, each by a coin of
-its own, and how long to wait until then, from a Beta distribution between the shortest and the
-longest interval. See `nocta.methods.ras.method` for the method.
-"""
+"""The networks of active sensing, and the policy that acts by them; see `method`."""
 
 from __future__ import annotations
 
@@ -35,13 +30,7 @@ _EAGER = 2.0
 
 @dataclass(frozen=True)
 class Intervals:
-    """The visit grid, and which waiting times are allowed on it.
-
-    Args:
-        slot_times: `(L,)` time of every slot, growing.
-        shortest: Shortest interval between two visits, in the unit of `slot_times`.
-        longest: Longest interval.
-    """
+    """The visit grid, and which waiting times are allowed on it, in the unit of `slot_times`."""
 
     slot_times: NDArray[np.float64]
     shortest: float
@@ -62,8 +51,8 @@ class Intervals:
     def next_slot(self, time: NDArray[np.int64], share: NDArray[np.floating]) -> NDArray[np.int64]:
         """The first later slot at or after the interval that lies `share` of the way, `(n,)`.
 
-        Before the first visit (`time` is -1) that is the first slot; the number of slots where
-        the interval leads beyond the last one.
+        Before the first visit (`time` is -1) that is the first slot; the number of slots if the
+        interval leads beyond the last one.
 
         Example:
             >>> grid = Intervals(np.arange(10.0), shortest=0.0, longest=5.0)
@@ -122,17 +111,11 @@ class GruEncoder(nn.Module):
 
 @dataclass(frozen=True)
 class Action:
-    """What the actor makes of a state; all have the state's leading axes.
+    """What the actor makes of a state; all have the state's leading axes."""
 
-    Args:
-        features: `(..., M)` probability of acquiring each feature at the next visit.
-        share: `(...)` mode of the interval's distribution, from 0 (shortest) to 1 (longest).
-        concentration: `(...)` how sharply the distribution is centred there.
-    """
-
-    features: Tensor
-    share: Tensor
-    concentration: Tensor
+    features: Tensor  # (..., M) probability of acquiring each feature at the next visit
+    share: Tensor  # (...) mode of the interval's distribution, from 0 (shortest) to 1 (longest)
+    concentration: Tensor  # (...) how sharply the distribution is centered there
 
     @property
     def interval(self) -> Beta:
@@ -171,11 +154,6 @@ class ActorCritic(nn.Module):
 
     Its inputs have a row more than there are slots: the first stands for the time before the
     first visit, when nothing but the context is known (`before_first_visit`).
-
-    Args:
-        encoder: Fitted; it makes the inputs.
-        hidden: Size of the state.
-        kind: `"gru"` or `"cde"`.
     """
 
     def __init__(self, encoder: InputEncoder, hidden: int, kind: EncoderKind) -> None:
@@ -205,19 +183,13 @@ class ActorCritic(nn.Module):
         return self.critic(states).squeeze(-1)  # type: ignore[no-any-return]
 
 
+@dataclass(eq=False)
 class SensingPolicy(Policy):
-    """Acts by the modes of a trained actor: features more likely than not, the likeliest interval.
+    """Acts by the modes of a trained actor: likely features, the likeliest interval."""
 
-    Args:
-        predictor: Predicts from what was acquired; its inputs are the actor's as well.
-        net: The trained actor.
-        intervals: The visit grid.
-    """
-
-    def __init__(self, predictor: NeuralPredictor, net: ActorCritic, intervals: Intervals) -> None:
-        self.predictor: NeuralPredictor = predictor
-        self.net = net
-        self.intervals = intervals
+    predictor: NeuralPredictor
+    net: ActorCritic
+    intervals: Intervals
 
     def decide(self, observation: Observation) -> Decision:
         probability, share = self._act(observation)

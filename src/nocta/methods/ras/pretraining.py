@@ -44,17 +44,6 @@ def pretrain(
 
     Every rate is tried in a short run; the one whose predictor has the lowest validation loss,
     under random masks of every density, is trained to the end.
-
-    Args:
-        train: Subjects to learn from.
-        val: Subjects that decide on the drop rate and when to stop.
-        slot_times: `(L,)` time of every slot.
-        kind: `"gru"` or `"cde"`.
-        hidden: Size of the state.
-        drop_rates: Rates to choose from.
-        quick: A rehearsal: few epochs.
-        seed: Same seed, same predictor.
-        progress: Show bars.
     """
     model = CdePredictor if kind == "cde" else RecurrentPredictor
     small = len(train) < _SMALL
@@ -88,11 +77,6 @@ def auxiliary_requests(
 
     Visits begin at the first slot; the gaps between them are a Dirichlet draw over the whole
     follow-up, rounded to the next slot.
-
-    Args:
-        drop_rate: Probability with which a feature is left out at a visit.
-        slot_times: `(L,)` time of every slot.
-        open_slots: `(L, M)` what can be acquired.
     """
     n_visits = min(_N_VISITS, len(slot_times))
     span = float(np.ptp(slot_times))

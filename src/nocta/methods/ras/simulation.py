@@ -32,12 +32,7 @@ _CHUNK = 4096
 
 @dataclass(frozen=True)
 class Prices:
-    """What a follow-up is charged beside the acquisitions themselves.
-
-    Args:
-        prediction_weight: Of the prediction deficiency (`lambda`).
-        empty_visit: For a visit at which nothing is asked for (`nu`).
-    """
+    """What a follow-up is charged beside the acquisitions: `lambda`, and `nu` per empty visit."""
 
     prediction_weight: float
     empty_visit: float
@@ -45,39 +40,23 @@ class Prices:
 
 @dataclass(frozen=True)
 class Episodes:
-    """Simulated follow-ups; decision `s` is made at slot `s - 1`, the first before any visit.
+    """Simulated follow-ups; decision `s` is made at slot `s - 1`, the first before any visit."""
 
-    Args:
-        requested: `(b, L, M)` what was asked for.
-        visited: `(b, L)` at which slots there was a visit.
-        chosen: `(b, L + 1, M)` features drawn at each decision.
-        share: `(b, L + 1)` interval drawn at each decision.
-        mattered: `(b, L + 1, M)` which of `chosen` had an effect: open at a visit that came.
-    """
-
-    requested: Tensor
-    visited: Tensor
-    chosen: Tensor
-    share: Tensor
-    mattered: Tensor
+    requested: Tensor  # (b, L, M) what was asked for
+    visited: Tensor  # (b, L) at which slots there was a visit
+    chosen: Tensor  # (b, L + 1, M) features drawn at each decision
+    share: Tensor  # (b, L + 1) interval drawn at each decision
+    mattered: Tensor  # (b, L + 1, M) which of `chosen` had an effect: open at a visit that came
 
 
 class Simulator:
     """A cohort that can be followed up again and again: the training side of the environment.
 
     It holds true values and must never be handed to a policy.
-
-    Args:
-        cohort: Subjects to follow.
-        predictor: Pretrained and frozen.
-        availability: Where it is "known" what will be missing, nobody asks for that.
     """
 
     def __init__(
-        self,
-        cohort: Cohort,
-        predictor: NeuralPredictor,
-        availability: Availability = "on-arrival",
+        self, cohort: Cohort, predictor: NeuralPredictor, availability: Availability = "on-arrival"
     ) -> None:
         self.catalog = cohort.catalog
         self.predictor = predictor

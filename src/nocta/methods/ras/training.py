@@ -1,12 +1,10 @@
-"""Actor-critic training of active sensing, on simulated follow-ups of the training subjects.
-
-`method.py` describes the method, `simulation.py` what a follow-up costs.
-"""
+"""Actor-critic training of active sensing, on simulated follow-ups of the training subjects."""
 
 from __future__ import annotations
 
 import copy
 import math
+from dataclasses import dataclass
 
 import numpy as np
 import torch
@@ -52,76 +50,25 @@ class RasTraining(Options):
     next visit."""
 
 
-def train_actor(
-    train: Simulator,
-    val: Simulator,
-    intervals: Intervals,
-    prices: Prices,
-    config: RasTraining,
-    *,
-    tail_share: float,
-    hidden: int,
-    kind: EncoderKind,
-    seed: int,
-    progress: bool = False,
-) -> tuple[ActorCritic, list[float]]:
-    """Actor and critic at one prediction weight; the weights best on validation are kept.
+@dataclass(eq=False)
+class ActorTraining:
+    """Trains actor and critic at one prediction weight, in the end on the worst `tail_share`."""
 
-    Args:
-        train: Subjects to learn from.
-        val: Subjects that decide which weights are kept.
-        intervals: The visit grid.
-        prices: What a follow-up is charged beside the acquisitions.
-        config: Length, pace and exploration.
-        tail_share: Train on this share of the subjects in the end, those whose follow-up cost
-            most; 1 for everybody.
-        hidden: Size of the actor's state.
-        kind: `"gru"` or `"cde"`.
-        seed: Same seed, same network.
-        progress: Show a bar.
+    simulator: Simulator
+    intervals: Intervals
+    prices: Prices
+    config: RasTraining
+    tail_share: float
+    hidden: int
+    kind: EncoderKind
+    seed: int
 
-    Returns:
-        The network and the validation cost after every round: that of the worst `tail_share` of
-        the subjects and, to a tenth, that of everybody. Without the tenth, acquiring everything
-        for everybody could not be told from sparing nine subjects in ten.
-    """
-    learner = _Learner(train, intervals, prices, config, tail_share, hidden, kind, seed)
-    net, judged = learner.net, even_rows(len(val), _JUDGED)
-    best, best_weights, curve = np.inf, copy.deepcopy(net.state_dict()), list[float]()
-    bar = progress_bar(range(config.rounds), desc="active sensing", show=progress)
-    for done in bar:
-        learner.train_round(done / max(config.rounds - 1, 1))
-        totals = val.totals(judged, net, intervals, prices)
-        tail = float(totals[worst(totals, tail_share)].mean())
-        curve.append((1 - _EVERYBODY) * tail + _EVERYBODY * float(totals.mean()))
-        bar.set_postfix(validation=f"{curve[-1]:.3f}")
-        if curve[-1] < best - 1e-6:
-            best, best_weights = curve[-1], copy.deepcopy(net.state_dict())
-    bar.close()
-    net.load_state_dict(best_weights)
-    return net.eval(), curve
-
-
-class _Learner:
-    """A network, its optimizer and its sources of randomness."""
-
-    def __init__(
-        self,
-        simulator: Simulator,
-        intervals: Intervals,
-        prices: Prices,
-        config: RasTraining,
-        tail_share: float,
-        hidden: int,
-        kind: EncoderKind,
-        seed: int,
-    ) -> None:
-        self.simulator, self.intervals, self.prices = simulator, intervals, prices
-        self.config, self.tail_share = config, tail_share
+    def __post_init__(self) -> None:
+        config, seed = self.config, self.seed
         self.rng, self.generator = np.random.default_rng(seed), torch.Generator().manual_seed(seed)
         with torch.random.fork_rng():
             torch.manual_seed(seed)
-            self.net = ActorCritic(simulator.predictor.encoder_, hidden, kind)
+            self.net = ActorCritic(self.simulator.predictor.encoder_, self.hidden, self.kind)
         self.optimizer = torch.optim.AdamW(self.net.parameters(), lr=config.learning_rate)
         self.scheduler = torch.optim.lr_scheduler.OneCycleLR(
             self.optimizer,
@@ -129,6 +76,28 @@ class _Learner:
             total_steps=config.rounds * config.steps_per_round + 1,
             pct_start=0.1,
         )
+
+    def run(self, val: Simulator, progress: bool = False) -> tuple[ActorCritic, list[float]]:
+        """The network with the weights best on validation, and the cost there after each round.
+
+        That cost is the mean of the worst `tail_share` of the subjects and, to a tenth, of
+        everybody: without the tenth, acquiring everything for everybody could not be told from
+        sparing nine subjects in ten.
+        """
+        net, rounds, judged = self.net, self.config.rounds, even_rows(len(val), _JUDGED)
+        best, best_weights, curve = np.inf, copy.deepcopy(net.state_dict()), list[float]()
+        bar = progress_bar(range(rounds), desc="active sensing", show=progress)
+        for done in bar:
+            self.train_round(done / max(rounds - 1, 1))
+            totals = val.totals(judged, net, self.intervals, self.prices)
+            tail = float(totals[worst(totals, self.tail_share)].mean())
+            curve.append((1 - _EVERYBODY) * tail + _EVERYBODY * float(totals.mean()))
+            bar.set_postfix(validation=f"{curve[-1]:.3f}")
+            if curve[-1] < best - 1e-6:
+                best, best_weights = curve[-1], copy.deepcopy(net.state_dict())
+        bar.close()
+        net.load_state_dict(best_weights)
+        return net.eval(), curve
 
     def train_round(self, progress: float) -> None:
         """Find the tail, then take some steps; `progress` goes from 0 to 1 over the rounds."""
@@ -179,13 +148,7 @@ class _Learner:
 def discounted_returns(costs: Tensor, visited: Tensor, discount: float) -> tuple[Tensor, Tensor]:
     """What follows from each decision on, discounted once per visit, and which were made.
 
-    Args:
-        costs: `(b, L)` per slot.
-        visited: `(b, L)` at which slots there was a visit.
-        discount: Of later visits.
-
-    Returns:
-        Two `(b, L + 1)`; index 0 is the decision before the first visit.
+    From `(b, L)` to two `(b, L + 1)`; index 0 is the decision before the first visit.
     """
     running = torch.zeros(len(costs))
     returns = torch.zeros(len(costs), costs.shape[1] + 1)
@@ -200,14 +163,9 @@ def discounted_returns(costs: Tensor, visited: Tensor, discount: float) -> tuple
 def advantages(
     costs: Tensor, visited: Tensor, expected: Tensor, discount: float, trace: float
 ) -> Tensor:
-    """How much more each decision cost than expected, `(b, L + 1)`.
+    """How much more each decision cost than the critic expected, both `(b, L + 1)`.
 
-    Args:
-        costs: `(b, L)` per slot.
-        visited: `(b, L)` at which slots there was a visit.
-        expected: `(b, L + 1)` what the critic expects from each decision on.
-        discount: Of later visits.
-        trace: 1 sums up what really followed; less trusts the critic from the next visit on.
+    `trace=1` sums up what really followed; less trusts the critic from the next visit on.
     """
     found = torch.zeros_like(expected)
     stage, value, later = (torch.zeros(len(costs)) for _ in range(3))

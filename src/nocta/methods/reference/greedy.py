@@ -42,17 +42,11 @@ class GreedyOptions(Options):
 
 @dataclass(frozen=True)
 class GreedyPath:
-    """Plans that grow from nothing to everything.
+    """Plans that grow from nothing to everything, each with its mean cost and loss."""
 
-    Args:
-        plans: `(k, L, M)`; the first is empty, each holds the one before.
-        costs: `(k,)` mean charge on validation.
-        losses: `(k,)` mean cross-entropy on the validation subjects that were looked at.
-    """
-
-    plans: NDArray[np.bool_]
-    costs: NDArray[np.float64]
-    losses: NDArray[np.float64]
+    plans: NDArray[np.bool_]  # (k, L, M); the first is empty, each holds the one before
+    costs: NDArray[np.float64]  # (k,) on all validation subjects
+    losses: NDArray[np.float64]  # (k,) cross-entropy on those that were looked at
 
     @property
     def priority(self) -> NDArray[np.float64]:
@@ -97,7 +91,7 @@ def _stack(histories: list[History]) -> History:
 
 
 def slot_blocks(open_slots: NDArray[np.bool_], max_blocks: int = 400) -> NDArray[np.bool_]:
-    """What can be added at a step, `(b, L, M)`: single slots, or stretches where there are many.
+    """What can be added at a step, `(b, L, M)`: single slots, or stretches if there are many.
 
     With more than `max_blocks` open slots, a block is one feature over consecutive visits, as
     few as keep the number of blocks within the limit.
@@ -128,21 +122,15 @@ def greedy_path(
 ) -> GreedyPath:
     """Add block after block, each time the one with the largest drop of the loss per cost.
 
-    Args:
-        predictor: Judges the plans.
-        cohort: Validation subjects.
-        blocks: `(b, L, M)` disjoint sets of slots.
-        seed: Decides which subjects are looked at and which blocks are tried at random.
-        options: How much work to do.
-        progress: Show a bar.
+    `blocks` `(b, L, M)` are disjoint sets of slots. The seed decides which subjects are looked at
+    and which blocks are tried at random.
     """
     options = options or GreedyOptions()
     rng = np.random.default_rng(seed)
     sample = cohort
     if len(cohort) > options.max_subjects:
-        sample = cohort.subset(
-            np.sort(rng.choice(len(cohort), size=options.max_subjects, replace=False))
-        )
+        chosen = rng.choice(len(cohort), size=options.max_subjects, replace=False)
+        sample = cohort.subset(np.sort(chosen))
     search = _Search(PlanJudge(predictor, sample), blocks, options, rng)
     with progress_bar(total=len(blocks), desc="greedy slots", show=progress) as bar:
         while search.left.any():
@@ -152,26 +140,25 @@ def greedy_path(
     return GreedyPath(plans, PlanJudge(predictor, cohort).costs(plans), search.judge.losses(plans))
 
 
+@dataclass(eq=False)
 class _Search:
     """State of one forward selection."""
 
-    def __init__(
-        self,
-        judge: PlanJudge,
-        blocks: NDArray[np.bool_],
-        options: GreedyOptions,
-        rng: np.random.Generator,
-    ) -> None:
-        self.judge, self.blocks, self.options, self.rng = judge, blocks, options, rng
-        self.left = np.ones(len(blocks), dtype=bool)
-        self.worth = np.full(len(blocks), np.inf)  # as of when it was last computed
-        self.plan = np.zeros(blocks.shape[1:], dtype=bool)
+    judge: PlanJudge
+    blocks: NDArray[np.bool_]
+    options: GreedyOptions
+    rng: np.random.Generator
+
+    def __post_init__(self) -> None:
+        self.left = np.ones(len(self.blocks), dtype=bool)
+        self.worth = np.full(len(self.blocks), np.inf)  # as of when it was last computed
+        self.plan = np.zeros(self.blocks.shape[1:], dtype=bool)
         self.path: list[NDArray[np.bool_]] = []
-        self.loss = float(judge.losses(self.plan[None])[0])
+        self.loss = float(self.judge.losses(self.plan[None])[0])
         self.lowest, self.stale_steps, self.n_evaluations = self.loss, 0, 0
 
     def add_next(self) -> None:
-        """Add the best block, or several at once where many have been added already."""
+        """Add the best block, or several at once if many have been added already."""
         tired = self.stale_steps >= self.options.patience
         spent = self.n_evaluations >= self.options.max_evaluations
         for block in self._ranked().tolist() if tired or spent else self._best():

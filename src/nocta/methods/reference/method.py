@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any, Literal, Self
 
 import numpy as np
@@ -16,13 +17,13 @@ from numpy.typing import NDArray
 from nocta.core.cohort import Cohort, even_rows
 from nocta.core.errors import ConfigError
 from nocta.core.operating_points import cost_targets, nearest_to_targets, spread_knob
-from nocta.core.options import Options, read_options
+from nocta.core.options import read_options
 from nocta.core.policy import Policy
 from nocta.core.predictor import Predictor
 from nocta.methods.contract import Method, require_fitted, require_predictor
 from nocta.methods.fixed import FirstVisitPolicy, FixedPlanPolicy, RandomPolicy
 from nocta.methods.reference.greedy import GreedyOptions, GreedyPath, greedy_path, slot_blocks
-from nocta.model.state import Arrays, State, add_part, take_part
+from nocta.model.state import Arrays, State, nest, take_part
 from nocta.predictors.cross_fitted import OutOfFoldPredictor
 from nocta.predictors.registry import predictor_state, restore_predictor
 
@@ -68,8 +69,7 @@ class Reference(Method):
         config, arrays = self._learned()
         config |= {"arguments": self.arguments(), "names": list(self.names_)}
         arrays["open_slots"] = self.open_slots_
-        add_part(config, arrays, "predictor", predictor_state(self.predictor_))
-        return config, arrays
+        return nest(config, arrays, predictor=predictor_state(self.predictor_))
 
     @classmethod
     def from_state(cls, config: dict[str, Any], arrays: Arrays) -> Self:
@@ -146,17 +146,18 @@ class Random(Reference):
         return RandomPolicy(float(setting["probability"]), self.predictor_)
 
 
+@dataclass(eq=False)
 class AlongPath(Reference):
-    """Methods that move along a path of growing plans, found on validation."""
+    """Methods that move along a path of growing plans, found on validation.
 
-    path_: GreedyPath
+    The setting is `{"n_slots": k}`: how many slots of the greedy order are acquired.
 
-    def __init__(self, options: GreedyOptions | Mapping[str, Any] | None = None) -> None:
-        self.options = options
+    Args:
+        options: Limits on the work of the selection.
+    """
 
-    @classmethod
-    def option_bundle(cls, preset: str) -> type[Options]:
-        return GreedyOptions
+    bundle = GreedyOptions
+    options: GreedyOptions | Mapping[str, Any] | None = None
 
     def _choose(self, train: Cohort, val: Cohort, seed: int, progress: bool) -> None:
         self.path_ = greedy_path(
@@ -193,13 +194,11 @@ class AlongPath(Reference):
         return np.asarray(self.path_.plans[step])
 
 
+@dataclass(eq=False)
 class Static(AlongPath):
     """One set of slots for everybody, grown by greedy forward selection on validation.
 
-    The setting is `{"n_slots": k}`: how many slots of the greedy order are acquired.
-
     Args:
-        options: Limits on the work of the selection.
         choose_on: `"validation"`, or `"training"`: the training subjects, who are more, each judged
             by a predictor that never saw it.
 
@@ -213,13 +212,7 @@ class Static(AlongPath):
 
     name = "static"
 
-    def __init__(
-        self,
-        options: GreedyOptions | Mapping[str, Any] | None = None,
-        choose_on: ChooseOn = "validation",
-    ) -> None:
-        super().__init__(options)
-        self.choose_on: ChooseOn = choose_on
+    choose_on: ChooseOn = "validation"
 
     def _judges(self, train: Cohort, val: Cohort) -> tuple[Predictor, Cohort]:
         if self.choose_on == "validation":
@@ -243,11 +236,7 @@ class Static(AlongPath):
 class FirstVisit(AlongPath):
     """Acquires at the first visit only: the best features there, in greedy order.
 
-    The setting is `{"n_slots": k}`: how many features. If the first visit of a subject yields
-    nothing, they are requested at the next one.
-
-    Args:
-        options: Limits on the work of the selection.
+    If the first visit of a subject yields nothing, they are requested at the next one.
     """
 
     name = "first-visit"

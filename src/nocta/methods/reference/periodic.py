@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from nocta.core.cohort import Cohort
 from nocta.core.operating_points import nearest_to_targets
-from nocta.core.options import Options, read_options
+from nocta.core.options import read_options
 from nocta.core.policy import Policy
 from nocta.methods.contract import require_fitted
 from nocta.methods.fixed import FixedPlanPolicy
@@ -32,6 +32,7 @@ class _Rhythm:
 _FIELDS = ("every", "plan", "priority", "cost", "loss")
 
 
+@dataclass(eq=False)
 class Periodic(Reference):
     """A fixed set of features at every k-th visit, the best of its cost on validation.
 
@@ -43,15 +44,9 @@ class Periodic(Reference):
     """
 
     name = "periodic"
+    bundle = GreedyOptions
 
-    rhythms_: list[_Rhythm]
-
-    def __init__(self, options: GreedyOptions | Mapping[str, Any] | None = None) -> None:
-        self.options = options
-
-    @classmethod
-    def option_bundle(cls, preset: str) -> type[Options]:
-        return GreedyOptions
+    options: GreedyOptions | Mapping[str, Any] | None = None
 
     def _choose(self, train: Cohort, val: Cohort, seed: int, progress: bool) -> None:
         found: list[_Rhythm] = []

@@ -8,6 +8,8 @@ Few: a committee that is drawn towards the population's mean, which is learned t
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -19,12 +21,11 @@ from nocta.planning.estimators.on_policy import PlanMemory, RememberedPlans
 from nocta.planning.estimators.targets import LossTargets
 from nocta.predictors.training import TrainingConfig
 
+E = TypeVar("E", AmortizedEstimator, PopulationEstimator)
 #: Share of a label that is replaced by the best informed prediction, if labels are few.
 HINDSIGHT = 0.9
 #: Networks of each kind in a committee.
 N_NETWORKS = 2
-#: Shares of the individual estimate that validation chooses from.
-INDIVIDUAL_SHARES = (0.0, 0.5, 1.0)
 
 
 def amortized_training(n_train: int, overfits: bool) -> TrainingConfig:
@@ -41,77 +42,63 @@ def amortized_training(n_train: int, overfits: bool) -> TrainingConfig:
     )
 
 
+@dataclass(frozen=True)
+class Subjects:
+    """Whom to learn from and whom to stop and choose on, with their losses."""
+
+    train: Cohort
+    targets: LossTargets
+    val: Cohort
+    val_targets: LossTargets
+    seed: int
+    progress: bool
+
+    def fit(self, estimator: E, **options: Any) -> E:
+        """Fit an estimator to them."""
+        data = (self.train, self.targets, self.val, self.val_targets)
+        estimator.fit(*data, progress=self.progress, **options)
+        return estimator
+
+
 def fit_network(
     options: DefaultOptions,
-    train: Cohort,
-    targets: LossTargets,
-    val: Cohort,
-    val_targets: LossTargets,
-    seed: int,
+    data: Subjects,
     own_plans: Callable[[AmortizedEstimator, np.random.Generator], PlanMemory],
-    progress: bool,
 ) -> AmortizedEstimator:
-    """Random plans first, then refreshes on own plans.
-
-    Args:
-        options: Options of the preset.
-        train: Subjects to learn from.
-        targets: Their losses.
-        val: Subjects that decide when to stop.
-        val_targets: Their losses.
-        seed: Same seed, same network.
-        own_plans: Lets the network plan for training subjects and returns its plans.
-        progress: Show bars.
-    """
+    """Random plans first, then refreshes on `own_plans` that the network makes itself."""
+    train, seed = data.train, data.seed
     network = AmortizedEstimator(
         hidden=options.hidden,
         training=amortized_training(len(train), overfits=False),
         loss=options.loss,
         seed=seed,
     )
-    network.fit(train, targets, val, val_targets, progress=progress)
+    data.fit(network)
     rng = np.random.default_rng(seed + 17)
     for _ in range(options.n_rounds):
         memory = own_plans(network, rng)
-        network.fit(
-            train,
-            targets,
-            val,
-            val_targets,
-            requests=RememberedPlans(memory, len(train), train.catalog.open_slots),
-            warm_start=True,
-            progress=progress,
-        )
+        requests = RememberedPlans(memory, len(train), train.catalog.open_slots)
+        data.fit(network, requests=requests, warm_start=True)
     return network
 
 
 def fit_committee(
-    options: DefaultOptions,
-    train: Cohort,
-    targets: LossTargets,
-    val: Cohort,
-    val_targets: LossTargets,
-    seed: int,
-    progress: bool,
-    *,
-    with_population: bool = True,
+    options: DefaultOptions, data: Subjects, *, with_population: bool = True
 ) -> CommitteeEstimator:
-    """Networks of several seeds, with and without values; arguments as in `fit_network`.
+    """Networks of several seeds, with and without values.
 
     Networks of the population are left out if its mean is counted instead.
     """
-    training = amortized_training(len(train), overfits=True)
-    hidden = options.hidden if len(train) >= 2000 else min(options.hidden, 32)
+    n_train = len(data.train)
+    hidden = options.hidden if n_train >= 2000 else min(options.hidden, 32)
+    shared: dict[str, Any] = {
+        "hidden": hidden,
+        "training": amortized_training(n_train, overfits=True),
+        "loss": options.loss,
+    }
     individuals, populations = [], []
-    for i in range(N_NETWORKS):
-        own = AmortizedEstimator(
-            hidden=hidden, dropout=0.2, training=training, loss=options.loss, seed=seed + 1000 * i
-        )
-        individuals.append(own.fit(train, targets, val, val_targets, progress=progress))
-        if not with_population:
-            continue
-        common = PopulationEstimator(
-            hidden=hidden, training=training, loss=options.loss, seed=seed + 1000 * i
-        )
-        populations.append(common.fit(train, targets, val, val_targets, progress=progress))
+    for seed in (data.seed + 1000 * i for i in range(N_NETWORKS)):
+        individuals.append(data.fit(AmortizedEstimator(dropout=0.2, seed=seed, **shared)))
+        if with_population:
+            populations.append(data.fit(PopulationEstimator(seed=seed, **shared)))
     return CommitteeEstimator(individuals, populations)

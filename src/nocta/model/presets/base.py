@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any, Literal, Self
 
 import numpy as np
@@ -13,18 +14,39 @@ from torch import Tensor
 from nocta.core.catalog import Catalog
 from nocta.core.cohort import Cohort, even_rows
 from nocta.core.operating_points import cost_of_everything
-from nocta.core.options import Options
 from nocta.core.predictor import Predictor
 from nocta.core.rollout import rollout
 from nocta.model.state import State
 from nocta.planning.algorithm import PlanningPolicy, Search
 from nocta.planning.space import ActionTable
+from nocta.predictors.cross_fitted import CrossFittedPredictor, as_cross_fitted
+from nocta.predictors.fitting import Preset, fit_predictor
 
 EstimatorName = Literal["amortized", "contrastive", "ensemble"]
 #: Losses of subjects after requests, `(b,)` and `(b, L, M)` to `(b, L, kinds)`.
 Losses = Callable[[NDArray[np.int64], NDArray[np.bool_]], Tensor]
 #: Maximum number of subjects sampled to estimate what acquiring everything saves and costs.
 MOST_ASKED = 50_000
+
+
+@dataclass(frozen=True)
+class Task:
+    """What a planner is fitted to; the predictor is fitted too, if none is given."""
+
+    train: Cohort
+    val: Cohort
+    estimator: str
+    seed: int
+    progress: bool
+    predictor: Predictor | None
+    options: Any  # of the preset, checked
+
+    def cross_fitted(self, preset: Preset) -> CrossFittedPredictor:
+        """The given predictor or the one of the preset, once per fold."""
+        if self.predictor is not None:
+            return as_cross_fitted(self.predictor, self.train, self.val, self.seed, self.progress)
+        weight, how = self.options.class_weight, (preset, self.seed, self.progress)
+        return fit_predictor(self.train, self.val, *how, class_weight=weight)
 
 
 class Planner(ABC):
@@ -40,28 +62,8 @@ class Planner(ABC):
 
     @classmethod
     @abstractmethod
-    def fit(
-        cls,
-        train: Cohort,
-        val: Cohort,
-        estimator: str,
-        *,
-        seed: int = 0,
-        progress: bool = False,
-        predictor: Any = None,
-        options: Options | Mapping[str, Any] | None = None,
-    ) -> Self:
-        """Fit everything the estimator needs.
-
-        Args:
-            train: Subjects to learn from.
-            val: Subjects that decide when to stop and what to choose.
-            estimator: The name of the estimator that plans.
-            seed: Same seed, same planner.
-            progress: Show bars.
-            predictor: Already fitted on `train` and `val`; fitted here by default.
-            options: Options of the preset.
-        """
+    def fit(cls, task: Task) -> Self:
+        """Fit what the estimator of the task needs."""
 
     @abstractmethod
     def search(self, cost_weight: float) -> Search:
@@ -70,11 +72,7 @@ class Planner(ABC):
     def policy(self, cost_weight: float, *, replan: bool = True) -> PlanningPolicy:
         """Algorithm 1 at this cost weight."""
         return PlanningPolicy(
-            self.predictor,
-            self.search(cost_weight),
-            cost_weight,
-            replan=replan,
-            chunk=self.chunk,
+            self.predictor, self.search(cost_weight), cost_weight, replan=replan, chunk=self.chunk
         )
 
     def actions_for(self, catalog: Catalog) -> ActionTable:
@@ -102,10 +100,7 @@ class Planner(ABC):
 
 
 def break_even_weight(losses: Losses, cohort: Cohort) -> float:
-    """Loss saved by acquiring everything, per unit of its cost; first kind of loss.
-
-    A large cohort is sampled evenly.
-    """
+    """Loss (first kind) saved by acquiring everything, per unit of its cost; on an even sample."""
     index = even_rows(len(cohort), MOST_ASKED)
     cohort = cohort.sample(MOST_ASKED)
     nothing = np.zeros_like(cohort.recorded)

@@ -7,24 +7,20 @@ fit serves every cost weight and budget.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from nocta.core.cohort import Cohort
-from nocta.core.options import Options, read_options
 from nocta.core.policy import Observation
-from nocta.core.predictor import Predictor, require_network
+from nocta.core.predictor import require_network
 from nocta.core.rollout import rollout
-from nocta.model.presets.amortized_recipe import (
-    HINDSIGHT,
-    INDIVIDUAL_SHARES,
-    fit_committee,
-    fit_network,
-)
-from nocta.model.presets.base import Planner, break_even_weight, slot_worth
+from nocta.model.presets.amortized_recipe import HINDSIGHT, Subjects, fit_committee, fit_network
+from nocta.model.presets.base import Planner, Task, break_even_weight, slot_worth
 from nocta.model.presets.options import DefaultOptions
 from nocta.model.presets.retrieval_recipe import fit_retrieval
 from nocta.planning.algorithm import PlanningPolicy, Search
@@ -45,53 +41,33 @@ from nocta.planning.search import (
     sample_search,
 )
 from nocta.planning.space import MAX_EXHAUSTIVE, ActionTable
-from nocta.predictors.cross_fitted import CrossFittedPredictor, as_cross_fitted
-from nocta.predictors.fitting import fit_predictor
+from nocta.predictors.cross_fitted import CrossFittedPredictor
 
-#: Maximum number of validation subjects on whom a share is tried.
+#: Shares that validation chooses from, and the most subjects on whom one is tried.
+SHARES = (0.0, 0.5, 1.0)
 _MOST_TRIED = 300
 
 
+@dataclass(eq=False)
 class DefaultPlanner(Planner):
-    """A fitted `default` preset; see the module.
+    """A fitted `default` preset; see the module."""
 
-    Args:
-        name: The estimator that plans.
-        options: The options it was fitted with.
-        predictor: Predicts, and gives the losses estimators learn from.
-        actions: What may be acquired at each slot.
-        cost_scale: Cost weight at which acquiring everything breaks even.
-        amortized: The network or committee of networks, if it is used.
-        contrastive: The retrieval, if it is used.
-        amortized_share: Weight of the network if both are used.
-        worth: `(L, M)` worth of each slot on its own, for guided samples.
-        seed: Seed of sampled plans.
-        population: What plans do on average, if subjects are few: estimates are drawn to it.
-        individual_share: Weight of a subject's own estimate against the population's.
-    """
-
-    def __init__(
-        self,
-        name: str,
-        options: DefaultOptions,
-        predictor: CrossFittedPredictor,
-        actions: ActionTable,
-        cost_scale: float,
-        amortized: AmortizedEstimator | CommitteeEstimator | None = None,
-        contrastive: ContrastiveEstimator | None = None,
-        amortized_share: float = 0.5,
-        worth: NDArray[np.float64] | None = None,
-        seed: int = 0,
-        population: PopulationPlugIn | None = None,
-        individual_share: float = 0.5,
-    ) -> None:
-        self.name, self.options = name, options
-        self.population, self.individual_share = population, individual_share
-        self.predictor: CrossFittedPredictor = predictor
-        self.actions, self.cost_scale = actions, cost_scale
-        self.amortized, self.contrastive = amortized, contrastive
-        self.amortized_share = amortized_share
-        self.worth, self.seed = worth, seed
+    name: str
+    options: DefaultOptions
+    predictor: CrossFittedPredictor
+    actions: ActionTable
+    cost_scale: float
+    amortized: AmortizedEstimator | CommitteeEstimator | None = None
+    contrastive: ContrastiveEstimator | None = None
+    #: Weight of the network if both are used.
+    amortized_share: float = 0.5
+    #: `(L, M)` worth of each slot on its own, for guided samples.
+    worth: NDArray[np.float64] | None = None
+    seed: int = 0
+    #: What plans do on average, if subjects are few: estimates are drawn to it.
+    population: PopulationPlugIn | None = None
+    #: Weight of a subject's own estimate against the population's.
+    individual_share: float = 0.5
 
     @property
     def estimator(self) -> SequentialEstimator:
@@ -128,15 +104,8 @@ class DefaultPlanner(Planner):
 
         def grow(observation: Observation, weights: NDArray[np.float64], /) -> FoundPlans:
             actions = self.actions_for(observation.catalog)
-            return beam_search(
-                estimator,
-                observation,
-                actions,
-                weights,
-                self.width,
-                n_best=n_best,
-                branches=self.branches,
-            )
+            how = {"n_best": n_best, "branches": self.branches}
+            return beam_search(estimator, observation, actions, weights, self.width, **how)
 
         def sample(observation: Observation, weights: NDArray[np.float64], /) -> FoundPlans:
             worth = self.worth if options.search == "guided" else None
@@ -149,34 +118,18 @@ class DefaultPlanner(Planner):
     # -- fitting --------------------------------------------------------------------
 
     @classmethod
-    def fit(
-        cls,
-        train: Cohort,
-        val: Cohort,
-        estimator: str,
-        *,
-        seed: int = 0,
-        progress: bool = False,
-        predictor: Predictor | None = None,
-        options: Options | Mapping[str, Any] | None = None,
-    ) -> Self:
-        knobs = read_options(DefaultOptions, options)
-        if predictor is None:
-            predictor = fit_predictor(
-                train, val, "default", seed, progress, class_weight=knobs.class_weight
-            )
-        else:
-            if estimator != "amortized" and knobs.metric == "predictor":
-                require_network(predictor, "metric='predictor'", "reads the predictor's last layer")
-            predictor = as_cross_fitted(predictor, train, val, seed, progress)
+    def fit(cls, task: Task) -> Self:
+        train, val, estimator, seed = task.train, task.val, task.estimator, task.seed
+        knobs: DefaultOptions = task.options
+        if task.predictor is not None and estimator != "amortized" and knobs.metric == "predictor":
+            user, reason = "metric='predictor'", "reads the predictor's last layer"
+            require_network(task.predictor, user, reason)
+        predictor = task.cross_fitted("default")
         few = len(predictor.members) > 1
         expected, hindsight = predictor.expected and not few, HINDSIGHT if few else 0.0
-        targets = LossTargets(
-            train, predictor.members, predictor.fold, expected=expected, hindsight=hindsight
-        )
-        val_targets = LossTargets(
-            val, predictor.members[:1], expected=expected, hindsight=hindsight
-        )
+        how: dict[str, Any] = {"expected": expected, "hindsight": hindsight}
+        targets = LossTargets(train, predictor.members, predictor.fold, **how)
+        val_targets = LossTargets(val, predictor.members[:1], **how)
         crowded = (train.catalog.open_slots.sum(axis=1) > MAX_EXHAUSTIVE).any()
         worth = slot_worth(targets, train) if crowded or knobs.search == "guided" else None
         actions = ActionTable.build(train.catalog, train, worth)
@@ -184,55 +137,37 @@ class DefaultPlanner(Planner):
         planner = cls(estimator, knobs, predictor, actions, scale, worth=worth, seed=seed)
         if few and can_be_counted(targets):
             planner.population = PopulationPlugIn(train, targets, knobs.loss)
+        data = Subjects(train, targets, val, val_targets, seed, task.progress)
         if estimator in ("amortized", "ensemble"):
-            planner._fit_amortized(train, targets, val, val_targets, seed, progress)
+            planner._fit_amortized(data)
         if estimator in ("contrastive", "ensemble"):
-            planner.contrastive = fit_retrieval(
-                knobs,
-                predictor,
-                train,
-                targets,
-                val,
-                val_targets,
-                scale,
-                seed,
-                progress,
-                planner.population.tables if planner.population is not None else None,
-            )
+            tables = planner.population.tables if planner.population is not None else None
+            planner.contrastive = fit_retrieval(knobs, predictor, data, scale, tables)
         if estimator == "ensemble":
-            planner._choose_share(val, seed)
+            planner._choose("amortized_share", val, seed)
         if planner.population is not None:
-            planner._choose_individual_share(val, seed)
+            planner._choose("individual_share", val, seed)
         return planner
 
-    def _fit_amortized(
-        self,
-        train: Cohort,
-        targets: LossTargets,
-        val: Cohort,
-        val_targets: LossTargets,
-        seed: int,
-        progress: bool,
-    ) -> None:
+    def _fit_amortized(self, data: Subjects) -> None:
         """One network if there are many subjects, a committee if there are few."""
-        data = (train, targets, val, val_targets, seed)
         if len(self.predictor.members) == 1:
 
             def own_plans(network: AmortizedEstimator, rng: np.random.Generator) -> PlanMemory:
                 self.amortized = network
-                return self._own_plans(train, rng, progress)
+                return self._own_plans(data.train, rng, data.progress)
 
-            self.amortized = fit_network(self.options, *data, own_plans, progress)
+            self.amortized = fit_network(self.options, data, own_plans)
             return
         counted = self.population is not None
-        committee = fit_committee(self.options, *data, progress, with_population=not counted)
+        committee = fit_committee(self.options, data, with_population=not counted)
         share = 1.0 if counted else self.options.individual_share
         if share is None:
 
             def use(share: float) -> None:
                 self.amortized = committee.with_share(share)
 
-            share = self._least_regret(use, INDIVIDUAL_SHARES, val, seed)
+            share = self._least_regret(use, data.val, data.seed)
         self.amortized = committee.with_share(share)
 
     def _own_plans(self, train: Cohort, rng: np.random.Generator, progress: bool) -> PlanMemory:
@@ -251,45 +186,28 @@ class DefaultPlanner(Planner):
         memory.subjects = [chosen[rows] for rows in memory.subjects]
         return memory
 
-    def _choose_individual_share(self, val: Cohort, seed: int) -> None:
-        """How much a subject's own estimate counts against the population's."""
-        share = self.options.individual_share
-        if share is None:
+    def _choose(self, share: str, val: Cohort, seed: int) -> None:
+        """Set a share: the one of the options, or the one with the least regret on validation."""
+        given = getattr(self.options, share)
+        if given is None:
+            given = self._least_regret(partial(setattr, self, share), val, seed)
+        setattr(self, share, given)
 
-            def use(share: float) -> None:
-                self.individual_share = share
-
-            share = self._least_regret(use, INDIVIDUAL_SHARES, val, seed)
-        self.individual_share = share
-
-    def _choose_share(self, val: Cohort, seed: int) -> None:
-        """The mix of both estimators with the least loss plus cost on validation."""
-        share = self.options.amortized_share
-        if share is None:
-
-            def use(share: float) -> None:
-                self.amortized_share = share
-
-            share = self._least_regret(use, (0.0, 0.5, 1.0), val, seed)
-        self.amortized_share = share
-
-    def _least_regret(
-        self, use: Callable[[float], None], shares: Sequence[float], val: Cohort, seed: int
-    ) -> float:
+    def _least_regret(self, use: Callable[[float], None], val: Cohort, seed: int) -> float:
         """The middle share, unless another has clearly less loss plus cost on validation.
 
         "Clearly" is by more than a standard error of the difference, over three cost weights.
         """
         some = val.subset(np.random.default_rng(seed).permutation(len(val))[:_MOST_TRIED])
         regret = {}
-        for share in shares:
+        for share in SHARES:
             use(share)
             tried = [self.regret(some, self.cost_scale * factor) for factor in (0.3, 0.6, 1.0)]
             regret[share] = np.sum(tried, axis=0)
-        middle = shares[len(shares) // 2]
+        middle = SHARES[len(SHARES) // 2]
         lead = {share: regret[middle] - own for share, own in regret.items()}
         sure = {s: d.mean() - d.std() / np.sqrt(max(len(d) - 1, 1)) for s, d in lead.items()}
-        return max(shares, key=lambda share: (max(sure[share], 0.0), share == middle))
+        return max(SHARES, key=lambda share: (max(sure[share], 0.0), share == middle))
 
     def state(self) -> Any:
         from nocta.model.presets.default_state import planner_state

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from nocta.core.cohort import Cohort
 from nocta.model.presets.options import DefaultOptions
-from nocta.model.state import Arrays, State, add_part, cohort_state, restore_cohort, take_part
+from nocta.model.state import Arrays, State, cohort_state, nest, restore_cohort, take_part
 from nocta.planning.estimators.amortized import AmortizedEstimator
 from nocta.planning.estimators.committee import CommitteeEstimator
 from nocta.planning.estimators.contrastive import ContrastiveEstimator
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from nocta.model.presets.default import DefaultPlanner
 
 P = TypeVar("P", bound="DefaultPlanner")
+_BANK = ("metric", "kernel", "n_neighbors", "radius", "index")
 _TABLES = ("subsets", "prices", "charges")
 
 
@@ -52,9 +53,7 @@ def planner_state(planner: DefaultPlanner) -> State:
     if planner.contrastive is not None:
         shared = _shares_subjects(planner.contrastive, planner.population)
         parts["contrastive"] = retrieval_state(planner.contrastive, with_subjects=not shared)
-    for name, part in parts.items():
-        add_part(config, arrays, name, part)
-    return config, arrays
+    return nest(config, arrays, **parts)
 
 
 def restore_planner(cls: type[P], config: dict[str, Any], arrays: Arrays) -> P:
@@ -103,10 +102,9 @@ def restore_actions(arrays: Arrays, n_times: int) -> ActionTable:
 
 
 def population_state(estimator: PopulationPlugIn) -> State:
-    config: dict[str, Any] = {"loss": estimator.loss, **_targets_config(estimator.targets)}
-    arrays: Arrays = {"fold": estimator.targets.fold}
-    add_part(config, arrays, "subjects", cohort_state(estimator.train))
-    return config, arrays
+    config = {"loss": estimator.loss, **_targets_config(estimator.targets)}
+    arrays = {"fold": estimator.targets.fold}
+    return nest(config, arrays, subjects=cohort_state(estimator.train))
 
 
 def restore_population(
@@ -125,10 +123,7 @@ def _targets_config(targets: LossTargets) -> dict[str, Any]:
 
 
 def _targets(
-    train: Cohort,
-    predictor: CrossFittedPredictor,
-    config: dict[str, Any],
-    arrays: Arrays,
+    train: Cohort, predictor: CrossFittedPredictor, config: dict[str, Any], arrays: Arrays
 ) -> LossTargets:
     """Inverse of `_targets_config`, for subjects whose folds are kept."""
     options = (config["kinds"], config["expected"], config["hindsight"])
@@ -143,27 +138,24 @@ def _shares_subjects(estimator: ContrastiveEstimator, population: PopulationPlug
 def retrieval_state(estimator: ContrastiveEstimator, *, with_subjects: bool = True) -> State:
     bank = estimator.bank
     config: dict[str, Any] = {
-        "metric": bank.metric,
-        "kernel": bank.kernel,
+        **{name: getattr(bank, name) for name in _BANK},
         "size": len(bank.rows),
-        "n_neighbors": bank.n_neighbors,
-        "radius": bank.radius,
-        "index": bank.index,
         "loss": estimator.loss,
         "reduction": estimator.reduction,
         **_targets_config(estimator.targets),
     }
     arrays: Arrays = {}
+    parts: dict[str, State] = {}
     if bank.stands_for is not None:
         arrays["stands_for"] = bank.stands_for
     if with_subjects:  # only those who are kept for retrieval can ever vote
         arrays["fold"] = estimator.targets.fold[bank.rows]
-        add_part(config, arrays, "subjects", cohort_state(bank.train.subset(bank.rows)))
+        parts["subjects"] = cohort_state(bank.train.subset(bank.rows))
     if bank.embedding is not None:
-        add_part(config, arrays, "embedding", bank.embedding.state())
+        parts["embedding"] = bank.embedding.state()
     elif bank.predictor is None:  # the encoder is not part of a network
         arrays |= {f"encoder.{k}": v for k, v in bank.encoder.state().items()}
-    return config, arrays
+    return nest(config, arrays, **parts)
 
 
 def restore_retrieval(
@@ -191,16 +183,12 @@ def restore_retrieval(
         encoder = InputEncoder.from_state(arrays_under(arrays, "encoder."))
     bank = NeighborBank(
         train,
-        config["metric"],
         encoder=encoder,
         embedding=embedding,
         predictor=first,
         size=config["size"],
-        n_neighbors=config["n_neighbors"],
-        radius=config["radius"],
-        kernel=config["kernel"],
         stands_for=arrays.get("stands_for"),
-        index=config.get("index", "torch"),
+        **{name: config[name] for name in _BANK if name in config},
     )
     options = {"loss": config["loss"], "reduction": config["reduction"]}
     return voting_estimator(bank, targets, tables=tables, **options)

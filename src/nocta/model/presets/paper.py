@@ -7,8 +7,7 @@ paper, an embedding is trained for one cost weight: there are a few, and the nea
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Self
 
 import numpy as np
@@ -16,13 +15,12 @@ from numpy.typing import NDArray
 
 from nocta.core.cohort import Cohort
 from nocta.core.estimator import NoctEstimator
-from nocta.core.options import Options, read_options
 from nocta.core.policy import Observation
 from nocta.core.predictor import Predictor, require_network
-from nocta.model.presets.base import Planner, break_even_weight, slot_worth
+from nocta.model.presets.base import Planner, Task, break_even_weight, slot_worth
 from nocta.model.presets.default_state import restore_retrieval, retrieval_state
 from nocta.model.presets.options import PaperOptions
-from nocta.model.state import State, add_part, take_part
+from nocta.model.state import State, nest, take_part
 from nocta.planning.algorithm import Search
 from nocta.planning.estimators.amortized_mlp import AMORTIZED_TRAINING, AmortizedMLPEstimator
 from nocta.planning.estimators.contrastive import ContrastiveEstimator
@@ -31,43 +29,29 @@ from nocta.planning.estimators.retrieval import NeighborBank
 from nocta.planning.estimators.targets import LossTargets
 from nocta.planning.objective import self_expected_losses
 from nocta.planning.search import FoundPlans, draw_candidates, sample_search
-from nocta.predictors.cross_fitted import CrossFittedPredictor, as_cross_fitted
-from nocta.predictors.fitting import fit_predictor
+from nocta.predictors.cross_fitted import CrossFittedPredictor
 from nocta.predictors.registry import predictor_state, restore_predictor
 from nocta.predictors.training import TrainingConfig
 
 
+@dataclass(eq=False)
 class PaperPlanner(Planner):
     """A fitted `paper` preset; see the module.
 
-    Args:
-        name: The estimator that plans; `"ensemble"` keeps the one better on validation, since the
-            two predict on different scales.
-        options: The options it was fitted with.
-        base: The predictor as trained under random masks.
-        cost_scale: Cost weight at which acquiring everything breaks even.
-        worth: `(L, M)` worth of each slot, for guided plans.
-        seed: Seed of the random plans.
-        amortized: The gain network with its fine-tuned predictor, if it is used.
-        contrastive: Retrieval per cost weight, if it is used.
+    `"ensemble"` keeps the estimator that is better on validation, since the two predict on
+    different scales.
     """
 
     chunk = 64
 
-    def __init__(
-        self,
-        name: str,
-        options: PaperOptions,
-        base: CrossFittedPredictor,
-        cost_scale: float,
-        worth: NDArray[np.float64],
-        seed: int,
-        amortized: AmortizedMLPEstimator | None = None,
-        contrastive: dict[float, ContrastiveEstimator] | None = None,
-    ) -> None:
-        self.name, self.options, self.base = name, options, base
-        self.cost_scale, self.worth, self.seed = cost_scale, worth, seed
-        self.amortized, self.contrastive = amortized, contrastive or {}
+    name: str
+    options: PaperOptions
+    base: CrossFittedPredictor  # as trained under random masks
+    cost_scale: float
+    worth: NDArray[np.float64]  # (L, M) worth of each slot, for guided plans
+    seed: int
+    amortized: AmortizedMLPEstimator | None = None  # with its fine-tuned predictor
+    contrastive: dict[float, ContrastiveEstimator] = field(default_factory=dict)  # by cost weight
 
     @property
     def predictor(self) -> Predictor:  # type: ignore[override]
@@ -111,31 +95,18 @@ class PaperPlanner(Planner):
     # -- fitting --------------------------------------------------------------------
 
     @classmethod
-    def fit(
-        cls,
-        train: Cohort,
-        val: Cohort,
-        estimator: str,
-        *,
-        seed: int = 0,
-        progress: bool = False,
-        predictor: Predictor | None = None,
-        options: Options | Mapping[str, Any] | None = None,
-    ) -> Self:
-        knobs = read_options(PaperOptions, options)
-        if predictor is None:
-            base = fit_predictor(
-                train, val, "paper", seed, progress, class_weight=knobs.class_weight
-            )
-        else:
-            require_network(predictor, "The 'paper' preset", "trains the predictor further")
-            base = as_cross_fitted(predictor, train, val, seed, progress)
+    def fit(cls, task: Task) -> Self:
+        train, val, estimator, seed = task.train, task.val, task.estimator, task.seed
+        knobs: PaperOptions = task.options
+        if task.predictor is not None:
+            require_network(task.predictor, "The 'paper' preset", "trains the predictor further")
+        base = task.cross_fitted("paper")
         targets = LossTargets(train, base.members, base.fold, ("cross-entropy",))
         scale = break_even_weight(targets, train)
         worth = slot_worth(targets, train) if knobs.guided else np.zeros(train.recorded.shape[1:])
         planner = cls(estimator, knobs, base, scale, worth, seed)
         if estimator != "amortized":
-            planner.contrastive = planner._fit_contrastive(train, val, targets, progress)
+            planner.contrastive = planner._fit_contrastive(train, val, targets, task.progress)
         if estimator == "contrastive":
             return planner
         net = AmortizedMLPEstimator(
@@ -147,7 +118,7 @@ class PaperPlanner(Planner):
             training=replace(AMORTIZED_TRAINING, epochs=knobs.amortized_epochs),
             seed=seed,
         )
-        planner.amortized = net.fit(base.networks[0], train, val, progress=progress)
+        planner.amortized = net.fit(base.networks[0], train, val, progress=task.progress)
         if estimator == "ensemble":
             planner._keep_better(val)
         return planner
@@ -213,21 +184,20 @@ class PaperPlanner(Planner):
     # -- saving -----------------------------------------------------------------------
 
     def state(self) -> State:
-        config: dict[str, Any] = {
+        config = {
             "estimator": self.name,
             "options": self.options.model_dump(),
             "cost_scale": self.cost_scale,
             "seed": self.seed,
             "weights": list(self.contrastive),
         }
-        arrays: dict[str, NDArray[Any]] = {"worth": self.worth}
-        add_part(config, arrays, "base", self.base.state())
+        parts: dict[str, State] = {"base": self.base.state()}
         if self.amortized is not None:
-            add_part(config, arrays, "amortized", self.amortized.state())
-            add_part(config, arrays, "tuned", predictor_state(self.amortized.predictor_))
+            parts["amortized"] = self.amortized.state()
+            parts["tuned"] = predictor_state(self.amortized.predictor_)
         for i, estimator in enumerate(self.contrastive.values()):
-            add_part(config, arrays, f"contrastive{i}", retrieval_state(estimator))
-        return config, arrays
+            parts[f"contrastive{i}"] = retrieval_state(estimator)
+        return nest(config, {"worth": self.worth}, **parts)
 
     @classmethod
     def from_state(cls, config: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Self:

@@ -8,7 +8,8 @@ the explanations are those of every other estimator.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import partial
 from typing import Any, ClassVar, Literal, Self, get_args
 
 import numpy as np
@@ -21,18 +22,18 @@ from nocta.core.errors import ConfigError, ModelError, did_you_mean
 from nocta.core.estimator import NoctEstimator
 from nocta.core.history import History
 from nocta.core.losses import pair_losses
-from nocta.core.options import Count, Options, read_options
+from nocta.core.options import Count, Options
 from nocta.core.plugins import load_plugin, plugins
 from nocta.core.policy import Observation
 from nocta.core.predictor import Predictor
-from nocta.model.presets.base import EstimatorName, Planner, break_even_weight, slot_worth
+from nocta.model.presets.base import EstimatorName, Planner, Task, break_even_weight, slot_worth
 from nocta.model.presets.default_state import actions_arrays, restore_actions
-from nocta.model.state import Arrays, State, add_part, take_part
+from nocta.model.state import Arrays, State, nest, take_part
 from nocta.planning.algorithm import Search
 from nocta.planning.estimators.sequential import SequentialEstimator
 from nocta.planning.search import FoundPlans, beam_search, draw_candidates, sample_search
 from nocta.planning.space import ActionTable
-from nocta.predictors.fitting import Preset, fit_predictor
+from nocta.predictors.fitting import Preset
 from nocta.predictors.neural import ClassWeight
 from nocta.predictors.registry import predictor_state, restore_predictor
 
@@ -40,11 +41,7 @@ BUILT_IN: tuple[str, ...] = get_args(EstimatorName)
 
 
 def plugin_estimators() -> list[str]:
-    """Names of the installed estimators.
-
-    Raises:
-        ConfigError: One of them has the name of a built-in estimator.
-    """
+    """Names of the installed estimators; raises `ConfigError` if one is built in."""
     found = plugins("nocta.estimators")
     for name in BUILT_IN:
         if name in found:
@@ -56,11 +53,7 @@ def plugin_estimators() -> list[str]:
 
 
 def estimator_class(name: str) -> type[Any]:
-    """The class of an installed estimator.
-
-    Raises:
-        ConfigError: There is none of this name, or it does not implement the contract.
-    """
+    """The class of an installed estimator; raises `ConfigError` if there is none that fits."""
     known = [*BUILT_IN, *plugin_estimators()]
     if name not in known:
         raise ConfigError(
@@ -89,26 +82,21 @@ class PluginOptions(Options):
     """Beam width of an estimator that scores slot by slot."""
 
 
+@dataclass(eq=False)
 class PluginPlanner(Planner):
     """A fitted estimator of another package, and how its plans are searched."""
 
     chunk = 64
     preset: ClassVar[Preset] = "default"
 
-    def __init__(
-        self,
-        name: str,
-        options: PluginOptions,
-        predictor: Predictor,
-        estimator: Any,
-        actions: ActionTable,
-        cost_scale: float,
-        worth: NDArray[np.float64],
-        seed: int,
-    ) -> None:
-        self.name, self.options, self.predictor = name, options, predictor
-        self.estimator, self.actions = estimator, actions
-        self.cost_scale, self.worth, self.seed = cost_scale, worth, seed
+    name: str
+    options: PluginOptions
+    predictor: Predictor
+    estimator: Any
+    actions: ActionTable
+    cost_scale: float
+    worth: NDArray[np.float64]
+    seed: int
 
     def search(self, cost_weight: float) -> Search:
         options, estimator = self.options, _Verified(self.name, self.estimator)
@@ -126,43 +114,30 @@ class PluginPlanner(Planner):
         return grow if isinstance(self.estimator, SequentialEstimator) else sample
 
     @classmethod
-    def fit(
-        cls,
-        train: Cohort,
-        val: Cohort,
-        estimator: str,
-        *,
-        seed: int = 0,
-        progress: bool = False,
-        predictor: Any = None,
-        options: Options | Mapping[str, Any] | None = None,
-    ) -> Self:
-        knobs = read_options(PluginOptions, options)
+    def fit(cls, task: Task) -> Self:
+        train, estimator = task.train, task.estimator
         built = estimator_class(estimator)()
-        predictor = predictor or fit_predictor(
-            train, val, cls.preset, seed, progress, class_weight=knobs.class_weight
-        )
-        built = built.fit(train, val, predictor, seed=seed, progress=progress)
-        losses = _PredictedLosses(predictor, train)
+        predictor = task.predictor or task.cross_fitted(cls.preset)
+        built = built.fit(train, task.val, predictor, seed=task.seed, progress=task.progress)
+        losses = partial(_predicted_losses, predictor, train)
         worth = slot_worth(losses, train)
         actions = ActionTable.build(train.catalog, train, worth)
         scale = break_even_weight(losses, train)
-        return cls(estimator, knobs, predictor, built, actions, scale, worth, seed)
+        return cls(estimator, task.options, predictor, built, actions, scale, worth, task.seed)
 
     def state(self) -> State:
         if not can_save(type(self.estimator)):
             raise ModelError(cannot_save(self.name))
-        config: dict[str, Any] = {
+        config = {
             "estimator": self.name,
             "options": self.options.model_dump(),
             "cost_scale": self.cost_scale,
             "n_times": self.actions.n_times,
             "seed": self.seed,
         }
-        arrays: Arrays = {"worth": self.worth, **actions_arrays(self.actions)}
-        add_part(config, arrays, "predictor", predictor_state(self.predictor))
-        add_part(config, arrays, "own", self.estimator.state())
-        return config, arrays
+        arrays = {"worth": self.worth, **actions_arrays(self.actions)}
+        own = self.estimator.state()
+        return nest(config, arrays, predictor=predictor_state(self.predictor), own=own)
 
     @classmethod
     def from_state(cls, config: dict[str, Any], arrays: Arrays) -> Self:
@@ -216,14 +191,11 @@ class _Verified(NoctEstimator):
         return scores
 
 
-class _PredictedLosses:
+def _predicted_losses(
+    predictor: Predictor, cohort: Cohort, index: NDArray[np.int64], requested: NDArray[np.bool_]
+) -> Tensor:
     """Cross-entropy of a predictor's own predictions, for `break_even_weight` and `slot_worth`."""
-
-    def __init__(self, predictor: Predictor, cohort: Cohort) -> None:
-        self.predictor, self.cohort = predictor, cohort
-
-    def __call__(self, index: NDArray[np.int64], requested: NDArray[np.bool_]) -> Tensor:
-        some = self.cohort.subset(index)
-        predicted = self.predictor.predict_proba(History.of(some, requested))
-        losses = np.nan_to_num(pair_losses(some.labels, predicted))
-        return torch.from_numpy(losses[..., None])
+    some = cohort.subset(index)
+    predicted = predictor.predict_proba(History.of(some, requested))
+    losses = np.nan_to_num(pair_losses(some.labels, predicted))
+    return torch.from_numpy(losses[..., None])

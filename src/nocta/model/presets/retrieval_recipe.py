@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from nocta.core.cohort import Cohort
+from nocta.model.presets.amortized_recipe import Subjects
 from nocta.model.presets.options import DefaultOptions
 from nocta.planning.estimators.bank import choose_bank
 from nocta.planning.estimators.contrastive import ContrastiveEstimator
@@ -10,7 +10,6 @@ from nocta.planning.estimators.embedding import Embedding
 from nocta.planning.estimators.remembered_votes import voting_estimator
 from nocta.planning.estimators.retrieval import NeighborBank
 from nocta.planning.estimators.slot_shares import ShareTables
-from nocta.planning.estimators.targets import LossTargets
 from nocta.predictors.cross_fitted import CrossFittedPredictor
 from nocta.predictors.encoding import InputEncoder
 from nocta.predictors.training import TrainingConfig
@@ -19,16 +18,12 @@ from nocta.predictors.training import TrainingConfig
 def fit_retrieval(
     options: DefaultOptions,
     predictor: CrossFittedPredictor,
-    train: Cohort,
-    targets: LossTargets,
-    val: Cohort,
-    val_targets: LossTargets,
+    data: Subjects,
     cost_scale: float,
-    seed: int,
-    progress: bool,
     tables: ShareTables | None = None,
 ) -> ContrastiveEstimator:
     """Embedding over the whole range of cost weights, and the bank it searches."""
+    train, targets = data.train, data.targets
     embedding = None
     if options.metric == "embedding":
         embedding = Embedding(
@@ -43,10 +38,10 @@ def fit_retrieval(
                 check_every=1,
                 patience=8,
             ),
-            seed=seed,
+            seed=data.seed,
         )
         weights = [cost_scale * factor for factor in (0.4, 0.7, 1.0)]
-        embedding.fit(train, targets, val, val_targets, weights, progress=progress)
+        embedding.fit(train, targets, data.val, data.val_targets, weights, progress=data.progress)
     first = predictor.networks[0] if predictor.networks else None
     encoder = first.encoder_ if first is not None else InputEncoder().fit(train)
     rows, stands_for = choose_bank(train.labels, options.bank_size, options.bank_sampling)
