@@ -142,7 +142,7 @@ def _most_careful(
     val: Cohort,
     small: bool,
     progress: bool,
-    rules: ChoiceRules,
+    rules: ChoiceRules = ChoiceRules(),  # noqa: B008 - frozen
 ) -> NeuralPredictor:
     """The first network, one with dropout, a linear model, or a mean: as validation says."""
     careful = rules.candidate(train, 0.4 if small else 0.3, first.seed)
