@@ -18,6 +18,7 @@ from nocta.model.archive import ARRAYS, read_manifest
 from nocta.model.folders import PARTIAL
 from nocta.model.nocta import NOCTA
 from nocta.model.persistence import save_predictor
+from nocta.predictors.bayes import BayesPredictor
 from nocta.runs import fit_run
 from nocta.runs.checkpoint import Checkpoint
 
@@ -167,7 +168,9 @@ def test_a_method_without_a_model_is_fitted_and_judged(small_clinic: Path, tmp_p
     fit = ("fit", small_clinic, "--out", out, "--method", "first-visit", *QUICK)
     status, shown = invoke(*fit)
     assert status == 0, shown
-    assert '"n_slots": 1' in (out / "card.md").read_text("utf-8")
+    card = (out / "card.md").read_text("utf-8")
+    for said in ("# `first-visit` for", '"n_slots": 1', "blood: $10.00", "no subject's data"):
+        assert said in card
     status, shown = invoke(*fit, "--resume")
     assert "finished already" in shown
     status, shown = invoke("evaluate", out, small_clinic, "--points", 2, "--out", results)
@@ -180,6 +183,13 @@ def test_a_method_without_a_model_is_fitted_and_judged(small_clinic: Path, tmp_p
         status, shown = invoke(*command)
         assert status == 2
         assert "holds the method 'first-visit'; expected a model" in shown
+
+
+def test_a_method_gets_the_predictor_that_was_asked_for(tmp_path: Path) -> None:
+    data = ("synthetic", "--data-option", "n_subjects=80", "--predictor", "bayes")
+    status, shown = invoke("fit", *data, "--out", tmp_path / "m", "--method", "everything", *QUICK)
+    assert status == 0, shown
+    assert isinstance(nocta.load(tmp_path / "m").predictor_.members[0], BayesPredictor)
 
 
 @pytest.mark.parametrize(

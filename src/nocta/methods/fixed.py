@@ -129,7 +129,7 @@ def _trim(
 def _price(
     observation: Observation, time: NDArray[np.int64], features: NDArray[np.bool_]
 ) -> NDArray[np.float64]:
-    """What these features cost at a visit where nothing has been acquired yet, `(r,)`."""
+    """What these features cost at a visit without acquisitions so far, `(r,)`."""
     catalog = observation.catalog
     plans = np.zeros((len(time), catalog.n_times, catalog.n_features), dtype=bool)
     plans[np.arange(len(time)), time] = features

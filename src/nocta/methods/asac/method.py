@@ -100,7 +100,7 @@ class Asac(RetrainedMethod):
     quick: bool = False
 
     def search_space(self, trial: Trial) -> dict[str, Any]:
-        """Size of the selector, how it learns, and how it explores where that counts."""
+        """Size of the selector, how it learns, and how it explores if that counts."""
         gradients = ["straight-through", "policy"]
         out = suggest(trial, {"hidden": [None, 32, 64, 128], "gradient": gradients})
         if out["gradient"] == "policy":

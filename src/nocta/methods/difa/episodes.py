@@ -2,7 +2,7 @@
 
 The forward pass acquires one slot at a time, as a roll-out does. The backward pass sees a slot
 that may be known a little more or less, so the gradient of a loss reaches the logits of the policy.
-Where results come back after a visit, a step is a visit: its slots are ordered one after the other,
+If results come back after a visit, a step is a visit: its slots are ordered one after the other,
 each in the knowledge of which are pending, until a pick says that it is over.
 """
 
@@ -22,7 +22,7 @@ from nocta.methods.difa.networks import DifaModel
 from nocta.methods.one_at_a_time import slot_prices
 from nocta.predictors.encoding import EncodedCohort
 
-#: An episode is given up where it goes on with less than this probability.
+#: An episode is given up if it goes on with less than this probability.
 _NEGLIGIBLE = 0.01
 
 

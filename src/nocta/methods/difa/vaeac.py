@@ -151,7 +151,7 @@ class Vaeac:
             torch.from_numpy(np.flatnonzero(encoder.level_column_ == d))
             for d in np.unique(encoder.level_column_)
         ]
-        #: Standardised value of every level in its own column, `(K, D)`.
+        #: Standardized value of every level in its own column, `(K, D)`.
         self._level_values = torch.from_numpy(
             np.where(np.isnan(table), np.float32(0), encoder.values_.transform(table))
         )
@@ -168,7 +168,7 @@ class Vaeac:
     def complete(self, slots: Tensor, context: Tensor) -> Tensor:
         """What was acquired, and imputations for the rest, `(n, L, slot_width)`.
 
-        Gradients pass through `slots` and not through the imputations: where a slot is known
+        Gradients pass through `slots` and not through the imputations: if a slot is known
         "a little", its entries move from the imputation towards the value.
         """
         imputed = self.fill(slots.detach(), context)

@@ -99,7 +99,7 @@ class DimePolicy(Policy):
 
     @torch.no_grad()
     def ratios(self, observation: Observation) -> NDArray[np.float64]:
-        """Expected drop per cost, `(n, L, M)`; minus infinity where it cannot be acquired."""
+        """Expected drop per cost, `(n, L, M)`; minus infinity if it cannot be acquired."""
         inputs = self.predictor.networks[0].encode(observation.history)
         pending = observation.requested & ~observation.history.requested
         drop = self.value(inputs, observation.time, pending).numpy().astype(float)

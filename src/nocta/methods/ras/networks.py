@@ -170,11 +170,11 @@ class ActorCritic(nn.Module):
 
     def act(self, states: Tensor, floor: float = 0.0) -> Action:
         """The action at each state; no probability or share comes closer to 0 or 1 than `floor`."""
-        spread, centre = self.interval(states).unbind(dim=-1)
+        spread, center = self.interval(states).unbind(dim=-1)
         low, high = _CONCENTRATION
         return Action(
             features=_keep_away(torch.sigmoid(self.features(states)), floor),
-            share=_keep_away(torch.sigmoid(centre), floor),
+            share=_keep_away(torch.sigmoid(center), floor),
             concentration=(low + spread.square()).clamp(max=high),
         )
 

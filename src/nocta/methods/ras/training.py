@@ -127,7 +127,7 @@ class ActorTraining:
         episodes = self.simulator.follow(net, self.intervals, index, self.generator, floor)
         costs = self.simulator.stage_costs(index, episodes, self.prices)
         returns, decided = discounted_returns(costs, episodes.visited, config.discount)
-        centre, scale = returns[decided].mean(), returns[decided].std() + _TINY
+        center, scale = returns[decided].mean(), returns[decided].std() + _TINY
 
         # Once more in one pass, now with gradients.
         states = net.encoder.states(self.simulator.inputs(index, episodes))
@@ -137,10 +137,10 @@ class ActorTraining:
         interval = interval * (torch.arange(interval.shape[1]) > 0)
         log_prob = features if self.intervals.is_fixed else features + interval
 
-        expected = centre + scale * value.detach()
+        expected = center + scale * value.detach()
         gain = advantages(costs, episodes.visited, expected, config.discount, config.trace) / scale
         actor = (log_prob * gain)[decided].mean()
-        critic = (value - (returns - centre) / scale)[decided].square().mean()
+        critic = (value - (returns - center) / scale)[decided].square().mean()
         doubt = action.doubt(episodes.mattered)[decided].mean()
         return actor + critic - heat * config.entropy * doubt
 
