@@ -29,9 +29,10 @@ def load(log: LoadLog, *, n_subjects: int = 240, seed: int = 0) -> Cohort:
 
 
 CARD = Card(
-    name="coin-clinic", title="Who carries a loaded coin?", size="240 subjects, 4 visits",
-    origin="Drawn at random when loaded.", labels="fair or loaded", label_rule="As drawn.",
-    slots="4 visits", license="BSD-3-Clause", access="drawn", get="Nothing to get.", url="",
-    citations=(), measurements=(TOSS, SCALE), cost_source="Invented.", traps=(),
-)  # fmt: skip
+    name="coin-clinic",
+    title="Who carries a loaded coin?",
+    size="240 subjects, 4 visits",
+    labels="fair or loaded",
+    measurements=(TOSS, SCALE),
+)
 COIN_CLINIC = Dataset(CARD, load)
