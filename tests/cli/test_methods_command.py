@@ -30,4 +30,4 @@ def test_every_option_has_a_meaning(name: str) -> None:
 def test_presets_have_their_own_options() -> None:
     assert "n_top_plans" in run("nocta-contrastive", "--preset", "paper")
     assert "n_top_plans" not in run("nocta-contrastive")
-    assert "It has no options." in run("random")
+    assert "This method has no options." in run("random")
