@@ -57,10 +57,12 @@ class RetrainedMethod(Method):
     #: The paper's values by data set.
     paper_grids: ClassVar[Mapping[str, tuple[float, ...]]] = {}
 
-    grid: Grid
-    quick: bool
     policies_: dict[float, Policy]
     costs_: dict[float, float]
+
+    def __init__(self, grid: Grid = None, quick: bool = False) -> None:
+        self.grid = grid
+        self.quick = quick
 
     def fit(
         self,
