@@ -25,7 +25,7 @@ from nocta.core.history import History
 from nocta.core.metrics import average_precision, cross_entropy
 from nocta.core.random_plans import random_requests
 from nocta.evaluation.frontier import paired_difference
-from nocta.predictors.fitting import _candidate
+from nocta.predictors.fitting import ChoiceRules
 from nocta.predictors.summary import SummaryPredictor
 from nocta.runs.setup import DataSource
 
@@ -57,8 +57,10 @@ def histories(test: Cohort) -> dict[str, list[NDArray[np.bool_]]]:
 def run_seed(source: DataSource, seed: int) -> list[dict[str, object]]:
     """All models and histories of one split."""
     train, val, test = source.split(source.load(seed), seed)
+    network = ChoiceRules().candidate(train, DROPOUT, seed)
+    network.hidden = UNITS
     fitted = [
-        _candidate(train, UNITS, DROPOUT, seed).fit(train, val),
+        network.fit(train, val),
         SummaryPredictor(seed=seed).fit(train, val),
     ]
     rows: list[dict[str, object]] = []

@@ -62,7 +62,7 @@ def test_a_failed_job_is_reported_and_the_rest_goes_on(
     def fail(self, *args, **rest):
         raise RuntimeError("out of ink")
 
-    monkeypatch.setattr("nocta.methods.reference.Random.fit", fail)
+    monkeypatch.setattr("nocta.methods.reference.method.Random.fit", fail)
     page = reproduce(plain(), replace(small, n_seeds=1))
     assert page.failures == ["random, seed 0: RuntimeError: out of ink"]
     assert set(page.sheets[""][-1].frame["method"]) == {"static"}
@@ -73,7 +73,7 @@ def test_a_failed_job_is_reported_and_the_rest_goes_on(
 
 def test_nothing_finished_is_an_error(small: Request, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("Random", "Static"):
-        monkeypatch.setattr(f"nocta.methods.reference.{name}.fit", None)
+        monkeypatch.setattr(f"nocta.methods.reference.method.{name}.fit", None)
     with pytest.raises(ConfigError, match="No job of 'table-plain' finished on 'synthetic'"):
         reproduce(plain(), replace(small, n_seeds=1))
 
