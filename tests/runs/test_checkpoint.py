@@ -45,11 +45,19 @@ def test_pieces_of_another_request_are_refused_or_discarded(finished: Checkpoint
     assert other.get("a.json") is None
 
 
-def test_pieces_of_an_unknown_request_are_discarded(finished: Checkpoint) -> None:
+@pytest.mark.parametrize("damaged", ["{", "[]", "3", "null"])
+def test_pieces_of_an_unknown_request_are_discarded(finished: Checkpoint, damaged: str) -> None:
     finished.put("a.json", 1)
-    finished.file.write_text("{", "utf-8")
+    finished.file.write_text(damaged, "utf-8")
     finished.open()
     assert finished.get("a.json") is None
+
+
+def test_an_entry_that_is_not_an_object_differs(finished: Checkpoint) -> None:
+    finished.put("a.json", 1)
+    finished.file.write_text(json.dumps({**REQUEST, "source": 3}), "utf-8")
+    with pytest.raises(ConfigError, match="source is 3 there"):
+        finished.open()
 
 
 def test_a_folder_that_others_use_is_never_removed(tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 
 from nocta.core.errors import ConfigError
 from nocta.model.folders import CHECKPOINT
-from nocta.runs.files import remove, save_atomically, write_atomically
+from nocta.model.files import remove, save_atomically, write_atomically
 from nocta.runs.results import plain
 
 T = TypeVar("T")
@@ -56,7 +56,7 @@ class Checkpoint:
         `remedy` ends the error and says what the user can do.
         """
         found = read_json(self.file)
-        if found is None:
+        if not isinstance(found, dict):
             if self.own:
                 self.clear()  # pieces of an unknown request
             elif self.file.exists():
@@ -139,7 +139,7 @@ def differences(
 def _flat(request: Mapping[str, Any]) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for name, value in request.items():
-        found |= _flat(value) if name in _NESTED else {name: value}
+        found |= _flat(value) if name in _NESTED and isinstance(value, Mapping) else {name: value}
     return found
 
 
