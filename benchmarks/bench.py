@@ -26,7 +26,7 @@ from typing import Any
 import torch
 
 from measure import about, source_fingerprint, timed
-from nocta.runs.files import write_atomically
+from nocta.model.files import write_atomically
 from scenes import FULL, QUICK, TINY, Sizes
 
 #: Name of a part -> its module; in this order.

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from nocta.core.errors import DataError, DataFileMissing
-from nocta.runs.files import write_atomically
+from nocta.model.files import write_atomically
 from nocta.runs.results import (
     COLUMNS,
     Row,

@@ -16,9 +16,9 @@ from pyarrow import parquet
 
 from nocta.core.cohort import Cohort
 from nocta.core.errors import ConfigError, DataError, ProcessKilled
+from nocta.model.files import FileState
 from nocta.model.nocta import NOCTA
 from nocta.runs import score_run
-from nocta.runs.files import FileState
 from nocta.runs.score_run import ScorePart, ScoreRequest, score_cohort
 from nocta.testing import tiny_cohort
 

@@ -8,8 +8,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
-import shutil
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
@@ -20,6 +18,7 @@ from numpy.typing import NDArray
 
 from nocta.core.errors import ModelError
 from nocta.core.version import __version__
+from nocta.model.files import save_atomically
 from nocta.model.folders import MANIFEST, PARTIAL, REPLACEABLE_BY_MODEL, Folder, recognize
 
 #: Raised whenever a folder written by this version could not be read by an older one.
@@ -65,7 +64,16 @@ def write_folder(
     manifest["checksum"] = _hash(_canonical(manifest))
     text = json.dumps(manifest, indent=1, ensure_ascii=False) + "\n"
     further = {name: content.encode() for name, content in (extra or {}).items()}
-    _replace(Path(path).resolve(), {ARRAYS: data, MANIFEST: text.encode(), **further})
+    files = {ARRAYS: data, MANIFEST: text.encode(), **further}
+
+    def save_files(folder: Path) -> None:
+        folder.mkdir()
+        for name, content in files.items():
+            (folder / name).write_bytes(content)
+
+    target = Path(path).resolve()
+    _check_replaceable(target)
+    save_atomically(target, save_files, _OWN)
 
 
 def read_folder(
@@ -139,29 +147,6 @@ def damaged(path: str | Path, error: Exception) -> ModelError:
         f"'{path}' is damaged: its configuration and its arrays do not fit together "
         f"({type(error).__name__}: {str(error).splitlines()[0] if str(error) else 'no details'})."
     )
-
-
-def _replace(path: Path, files: Mapping[str, bytes]) -> None:
-    """Write files into a new folder, then put it in the place of the old one."""
-    _check_replaceable(path)
-    beside = path.parent / f".{path.name}.{os.getpid()}.part"
-    old = path.parent / f".{path.name}.{os.getpid()}.old"
-    shutil.rmtree(beside, ignore_errors=True)
-    beside.mkdir(parents=True)
-    try:
-        for name, content in files.items():
-            (beside / name).write_bytes(content)
-        if path.exists():
-            path.rename(old)
-        beside.rename(path)
-    finally:
-        shutil.rmtree(beside, ignore_errors=True)
-    if old.exists():
-        # What others keep in the folder (results, figures) stays.
-        for entry in old.iterdir():
-            if entry.name not in _OWN and not (path / entry.name).exists():
-                entry.rename(path / entry.name)
-        shutil.rmtree(old)
 
 
 def _check_replaceable(path: Path) -> None:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from nocta.methods.registry import method_class
+from nocta.model.files import write_atomically
 from nocta.report import tables
 from nocta.report.paired import paired_tests
 from nocta.report.plots.dynamics import Bottom, dynamics_figure
@@ -18,7 +19,6 @@ from nocta.report.plots.style import PAGE, house_style, save_figure
 from nocta.report.published import published_points
 from nocta.report.view import ReportView
 from nocta.runs.compare import Comparison
-from nocta.runs.files import write_atomically
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from nocta.core.errors import ConfigError
-from nocta.model.folders import CHECKPOINT
 from nocta.model.files import remove, save_atomically, write_atomically
+from nocta.model.folders import CHECKPOINT
 from nocta.runs.results import plain
 
 T = TypeVar("T")

@@ -15,7 +15,7 @@ from nocta import datasets
 from nocta.core.errors import ConfigError
 from nocta.exact.optimum import OptimalFrontier, optimal_frontier
 from nocta.exact.task import FiniteTask
-from nocta.runs.files import write_atomically
+from nocta.model.files import write_atomically
 from nocta.runs.setup import DataSource
 
 COLUMNS = ("cost", "accuracy")

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from pydantic import BeforeValidator
 
 from nocta.core.errors import DataError, DataFileMissing
-from nocta.runs.files import write_atomically
+from nocta.model.files import write_atomically
 
 if TYPE_CHECKING:
     import pandas as pd

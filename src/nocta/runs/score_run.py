@@ -19,10 +19,10 @@ from typing import TYPE_CHECKING, Any
 from nocta.core.errors import ConfigError, ProcessKilled
 from nocta.core.progress import progress_bar
 from nocta.model import archive, persistence
+from nocta.model.files import FileState, file_state
 from nocta.model.folders import Folder, recognize
 from nocta.planning.scoring import score_histories
 from nocta.runs.checkpoint import Checkpoint
-from nocta.runs.files import FileState, file_state
 from nocta.runs.scheduler import (
     Workers,
     n_processes,

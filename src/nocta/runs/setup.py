@@ -20,9 +20,9 @@ from numpy.typing import NDArray
 from nocta.core.cohort import Cohort
 from nocta.core.environment import Availability, Results
 from nocta.core.errors import ConfigError, DataError
+from nocta.model.files import file_states
 from nocta.predictors.registry import check_predictor_name
 from nocta.runs.checkpoint import differences
-from nocta.runs.files import file_states
 from nocta.runs.results import plain
 
 if TYPE_CHECKING:

@@ -14,10 +14,10 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from nocta.core.errors import ConfigError
+from nocta.model.files import write_atomically
 from nocta.model.folders import SETUP, Folder, recognize
 from nocta.model.persistence import load_predictor, save_predictor
 from nocta.runs.checkpoint import Checkpoint
-from nocta.runs.files import write_atomically
 from nocta.runs.job import FittedPredictor
 from nocta.runs.record import Job, JobRecord
 from nocta.runs.results import read_results

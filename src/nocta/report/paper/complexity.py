@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from nocta.core.errors import ConfigError
+from nocta.model.files import write_atomically
 from nocta.report.paper.evidence import Request, run_arms
 from nocta.report.paper.page import Page, Sheet
 from nocta.report.paper.recipes import Arm, Recipe
-from nocta.runs.files import write_atomically
 from nocta.runs.setup import DataSource, Setup
 
 if TYPE_CHECKING:

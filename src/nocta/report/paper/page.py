@@ -7,13 +7,13 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from nocta.model.files import write_atomically
 from nocta.report import write_report
 from nocta.report.plots.frontier import METRIC_LABELS
 from nocta.report.plots.style import method_style, save_figure
 from nocta.report.published import PaperTable
 from nocta.report.tables import with_error
 from nocta.runs.compare import Comparison
-from nocta.runs.files import write_atomically
 
 if TYPE_CHECKING:
     import pandas as pd
