@@ -166,7 +166,7 @@ def shared_predictor(
     network = MLPPredictor() if preset == "paper" else RecurrentPredictor()
     with training_of(sizes):
         network.fit(train, val)
-    return CrossFittedPredictor([network], np.zeros(len(train), dtype=np.int64), preset != "paper")
+    return CrossFittedPredictor.single(network, train, preset != "paper")
 
 
 def unfitted(preset: Preset, estimator: EstimatorName, sizes: Sizes) -> nocta.NOCTA:

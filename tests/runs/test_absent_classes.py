@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 from nocta.core.cohort import Cohort
-from nocta.runs import absent_classes
 from nocta.runs.absent_classes import class_warnings, splits_to_look_at
 from nocta.runs.setup import DataSource
 from nocta.testing import tiny_cohort
@@ -60,11 +59,8 @@ def test_a_class_that_nobody_has_is_said_once(parts: list[Cohort]) -> None:
     assert found.startswith("class 'unheard of' has no labelled visit in any part. Take it out")
 
 
-def test_drawn_data_and_later_splits_of_large_ones_are_passed_over(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_drawn_data_and_later_splits_of_large_ones_are_passed_over() -> None:
     assert not list(splits_to_look_at(DataSource("synthetic", max_subjects=30), range(2)))
     fixed = DataSource("synthetic", data_options={"seed": 0, "n_subjects": 40})
     assert [seed for seed, _ in splits_to_look_at(fixed, range(2))] == [0, 1]
-    monkeypatch.setattr(absent_classes, "_LARGE", 10)
-    assert [seed for seed, _ in splits_to_look_at(fixed, range(2))] == [0]
+    assert [seed for seed, _ in splits_to_look_at(fixed, range(2), large=10)] == [0]

@@ -282,11 +282,10 @@ def test_what_is_no_address_is_refused_at_once(address: str) -> None:
         pass
 
 
-def test_nobody_at_the_address_is_said_so(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(cluster, "_ANSWER", "1s")
+def test_nobody_at_the_address_is_said_so() -> None:
     with (
         pytest.raises(ConfigError, match=r"No Dask scheduler answers at 'tcp://127.0.0.1:1'"),
-        cluster.connect("tcp://127.0.0.1:1"),
+        cluster.connect("tcp://127.0.0.1:1", answer_seconds=1.0),
     ):
         pass
 
@@ -311,14 +310,11 @@ def test_a_worker_that_joins_later_refuses_what_it_would_do_otherwise(real: Real
             later.submit(len, [1, 2]).result()
 
 
-def test_a_scheduler_without_workers_is_said_so(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(cluster, "_PATIENCE", 0.5)
+def test_a_scheduler_without_workers_is_said_so(tmp_path: Path) -> None:
     with (
         RealCluster(tmp_path) as empty,
         pytest.raises(ConfigError, match=r"has had no worker for 0.5 s. Start some with `dask"),
-        cluster.connect(empty.address),
+        cluster.connect(empty.address, worker_seconds=0.5),
     ):
         pass
 

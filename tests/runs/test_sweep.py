@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import fake_methods
@@ -12,6 +13,7 @@ from fake_methods import DyingJob
 
 from nocta import datasets
 from nocta.core.errors import ConfigError
+from nocta.core.progress import progress_bar
 from nocta.methods import registry
 from nocta.runs.compare import compare, make_jobs
 from nocta.runs.record import Job
@@ -184,7 +186,8 @@ def test_a_sweep_that_goes_on_knows_at_once_how_long(
     capsys: pytest.CaptureFixture[str],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("nocta.core.progress.SECONDS_BETWEEN_LINES", 0.0)
+    often = partial(progress_bar, seconds_between_lines=0.0)
+    monkeypatch.setattr("nocta.runs.sweep.progress_bar", often)
     store = JobStore(tmp_path)
     sweep(small_setup, [Job("nothing", 0)], store, n_jobs=1)
     record = store.read(Job("nothing", 0))

@@ -10,12 +10,13 @@ from typing import Any
 from tqdm.auto import tqdm
 from tqdm.std import tqdm as text_bar
 
-#: Seconds between two lines of one bar.
-SECONDS_BETWEEN_LINES = 60.0
-
 
 def progress_bar(
-    items: Iterable[Any] | None = None, *, show: bool = True, **options: Any
+    items: Iterable[Any] | None = None,
+    *,
+    show: bool = True,
+    seconds_between_lines: float = 60.0,
+    **options: Any,
 ) -> tqdm[Any]:
     """A bar over `items`, or one that is updated by hand; `options` are those of `tqdm`."""
     stream = options.get("file") or sys.stderr
@@ -24,14 +25,17 @@ def progress_bar(
     # A notebook is not a terminal, but draws bars as widgets.
     widgets = tqdm.status_printer is not text_bar.status_printer
     terminal = hasattr(stream, "isatty") and stream.isatty()
-    return (tqdm if widgets or terminal else _Lines)(items, **options)
+    if widgets or terminal:
+        return tqdm(items, **options)
+    return _Lines(items, seconds_between_lines=seconds_between_lines, **options)
 
 
 class _Lines(text_bar):  # type: ignore[misc]  # tqdm has no types
     """A bar in whole lines."""
 
-    def __init__(self, *args: Any, **options: Any) -> None:
-        self._due = time.monotonic() + SECONDS_BETWEEN_LINES
+    def __init__(self, *args: Any, seconds_between_lines: float, **options: Any) -> None:
+        self._seconds = seconds_between_lines
+        self._due = time.monotonic() + self._seconds
         self._said: float | None = None  # position in the last line
         # In tqdm's GUI mode only `display` draws.
         super().__init__(*args, gui=True, **options)
@@ -52,6 +56,6 @@ class _Lines(text_bar):  # type: ignore[misc]  # tqdm has no types
         """Lines stay."""
 
     def _say(self) -> None:
-        self._due, self._said = time.monotonic() + SECONDS_BETWEEN_LINES, self.n
+        self._due, self._said = time.monotonic() + self._seconds, self.n
         self.fp.write(f"{self}\n")
         self.fp.flush()

@@ -40,6 +40,12 @@ class CrossFittedPredictor(Predictor):
         self.expected = self.is_calibrated = expected
         self.n_classes_ = self.members[0].n_classes_
 
+    @classmethod
+    def single(cls, predictor: Predictor, train: Cohort, expected: bool | None = None) -> Self:
+        """One predictor for every subject; `expected` is by default what it declares."""
+        judges = predictor.is_calibrated if expected is None else expected
+        return cls([predictor], np.zeros(len(train), dtype=np.int64), judges)
+
     @property
     def networks(self) -> tuple[Network, ...]:
         """The members' networks; empty unless every member has one."""
@@ -128,8 +134,7 @@ def as_cross_fitted(
             f"learned from them are optimistic.",
             stacklevel=2,
         )
-    nobody = np.zeros(len(train), dtype=np.int64)
-    return CrossFittedPredictor([predictor], nobody, predictor.is_calibrated)
+    return CrossFittedPredictor.single(predictor, train)
 
 
 def cross_fit(

@@ -96,20 +96,19 @@ def fit_predictor(
             raise DataError(f"No {part} subject has a label; there is nothing to learn from.")
     if kind != "learned":
         return _fit_plug_in(kind, train, val, seed, progress, quick)
-    nobody = np.zeros(len(train), dtype=np.int64)
     expected = class_weight is None
     if preset == "paper":
         published = MLPPredictor(class_weight=class_weight, seed=seed)
         if quick:
             published.training = replace(published.training, epochs=_QUICK_EPOCHS)
         published.fit(train, val, progress=progress)
-        return CrossFittedPredictor([published], nobody, expected=False)
+        return CrossFittedPredictor.single(published, train, expected=False)
     first = rules.candidate(train, 0.0, seed)
     first.class_weight = class_weight
     if quick:
         first.training = replace(first.training, epochs=_QUICK_EPOCHS)
     first.fit(train, val, progress=progress)
-    alone = CrossFittedPredictor([first], nobody, expected)
+    alone = CrossFittedPredictor.single(first, train, expected)
     if quick:
         return alone
     small = len(train) < rules.small
@@ -132,8 +131,7 @@ def _fit_plug_in(
         return cross_fit(model, train, val, None, seed, progress)
     model.fit(train, val, seed=seed, progress=progress)
     check_output(model, train)
-    nobody = np.zeros(len(train), dtype=np.int64)
-    return CrossFittedPredictor([model], nobody, model.is_calibrated)
+    return CrossFittedPredictor.single(model, train)
 
 
 def _most_careful(

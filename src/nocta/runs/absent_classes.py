@@ -10,8 +10,6 @@ from nocta.core.cohort import Cohort
 from nocta.runs.setup import DataSource
 from nocta.tables.problems import enumerate_some
 
-#: In larger cohorts only the first split is checked, because splitting takes long.
-_LARGE = 50_000
 #: What it means if a part does not have a class.
 _MEANING = {
     "training": "cannot be learned and is never predicted",
@@ -48,11 +46,16 @@ def class_warnings(splits: Iterable[Split], options: str = "--seed, --fractions"
     return [warning for warning in out if warning]
 
 
-def splits_to_look_at(source: DataSource, seeds: Sequence[int]) -> Iterator[Split]:
-    """The splits whose classes are checked: none if data are drawn, the first of a large cohort."""
+def splits_to_look_at(
+    source: DataSource, seeds: Sequence[int], large: int = 50_000
+) -> Iterator[Split]:
+    """The splits whose classes are checked: none if data are drawn.
+
+    In cohorts of more than `large` subjects it is the first one, because splitting takes long.
+    """
     if source.is_drawn:
         return
-    for seed in seeds if len(source.load(seeds[0])) <= _LARGE else seeds[:1]:
+    for seed in seeds if len(source.load(seeds[0])) <= large else seeds[:1]:
         yield seed, source.split(source.load(seed), seed)
 
 

@@ -18,10 +18,6 @@ from nocta.runs.scheduler import use_one_thread
 from nocta.runs.versions import all_versions
 
 R = TypeVar("R")
-#: How long the scheduler may take to answer.
-_ANSWER = "15s"
-#: Seconds in which a first worker has to join.
-_PATIENCE = 60.0
 _ALONE = threading.Lock()
 
 
@@ -47,8 +43,13 @@ class DaskWorkers:
 
 
 @contextmanager
-def connect(address: str) -> Iterator[DaskWorkers]:
-    """Use the cluster whose scheduler has this address, for example `tcp://10.0.0.1:8786`."""
+def connect(
+    address: str, answer_seconds: float = 15.0, worker_seconds: float = 60.0
+) -> Iterator[DaskWorkers]:
+    """Use the cluster whose scheduler has this address, for example `tcp://10.0.0.1:8786`.
+
+    The scheduler has to answer, and then a first worker to join, within these times.
+    """
     try:
         from distributed import Client
     except ImportError:
@@ -59,14 +60,14 @@ def connect(address: str) -> Iterator[DaskWorkers]:
             f"such as tcp://10.0.0.1:8786."
         )
     try:
-        client = Client(address, timeout=_ANSWER, set_as_default=False)  # type: ignore[no-untyped-call]
+        client = Client(address, timeout=answer_seconds, set_as_default=False)  # type: ignore[no-untyped-call]
     except (OSError, ValueError) as error:
         raise ConfigError(
             f"No Dask scheduler answers at '{address}' ({error}). Start one with `dask scheduler` "
             f"and workers with `dask worker {address}`, and give the address it prints."
         ) from None
     try:
-        _wait_for_a_worker(client, address)
+        _wait_for_a_worker(client, address, worker_seconds)
         here = all_versions()
         _check_versions(client, here)
         yield DaskWorkers(client, here)
@@ -74,12 +75,12 @@ def connect(address: str) -> Iterator[DaskWorkers]:
         client.close()  # type: ignore[no-untyped-call]
 
 
-def _wait_for_a_worker(client: Any, address: str) -> None:
+def _wait_for_a_worker(client: Any, address: str, seconds: float) -> None:
     try:
-        client.wait_for_workers(1, timeout=_PATIENCE)
+        client.wait_for_workers(1, timeout=seconds)
     except TimeoutError:
         raise ConfigError(
-            f"The Dask scheduler at '{address}' has had no worker for {_PATIENCE:g} s. Start some "
+            f"The Dask scheduler at '{address}' has had no worker for {seconds:g} s. Start some "
             f"with `dask worker {address}`."
         ) from None
 

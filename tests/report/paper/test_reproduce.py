@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import pandas as pd
@@ -13,7 +14,14 @@ from nocta.cli.app import app
 from nocta.core.errors import ConfigError
 from nocta.exact import synthetic_task
 from nocta.report.paper import Recipe, Request, find_recipe, reproduce
-from nocta.report.paper.complexity import BASE_QUICK, Size, exponent, write_cohort
+from nocta.report.paper.complexity import (
+    QUICK,
+    Scale,
+    Size,
+    complexity_page,
+    exponent,
+    write_cohort,
+)
 from nocta.report.paper.recipes import Arm
 from nocta.report.paper.theory import noct_sheet
 from nocta.runs.setup import DataSource
@@ -148,13 +156,9 @@ def test_exact_planning_is_set_beside_the_optimum() -> None:
 
 
 def test_growth_is_measured_and_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(
-        "nocta.report.paper.complexity.AXES_QUICK",
-        {"L": (3, 4), "O": (5, 20), "n": (40, 60)},
-    )
-    monkeypatch.setattr("nocta.report.paper.complexity.BASE_QUICK", Size(3, 2, 5, 40))
-    monkeypatch.setattr("nocta.report.paper.complexity.N_VAL", 20)
-    monkeypatch.setattr("nocta.report.paper.complexity.N_TEST", 20)
+    axes = {"L": (3, 4), "O": (5, 20), "n": (40, 60)}
+    tiny = partial(complexity_page, scale=Scale(axes, Size(3, 2, 5, 40), n_val=20, n_test=20))
+    monkeypatch.setattr("nocta.report.paper.make.complexity_page", tiny)
 
     class Few(Recipe):
         @property
@@ -178,7 +182,7 @@ def test_exponents_are_slopes_of_logarithms() -> None:
 
 
 def test_drawn_cohorts_have_the_size_asked_for(tmp_path: Path) -> None:
-    source = write_cohort(BASE_QUICK, tmp_path)
+    source = write_cohort(QUICK.base, tmp_path)
     train, val, test = source.split(source.load(0), 0)
     assert (len(train), train.n_times, train.catalog.n_features) == (60, 4, 2)
     assert (len(val), len(test)) == (60, 120)

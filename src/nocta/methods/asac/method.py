@@ -116,8 +116,7 @@ class Asac(RetrainedMethod):
     ) -> None:
         if self.predictor == "lstm":
             first = self._lstm(train, seed).fit(train, val, progress=progress)
-            nobody = np.zeros(len(train), dtype=np.int64)
-            self.pretrained_ = CrossFittedPredictor([first], nobody)
+            self.pretrained_ = CrossFittedPredictor.single(first, train, expected=True)
         elif predictor is None:
             self.pretrained_ = fit_predictor(
                 train, val, self.preset, seed, progress, quick=self.quick

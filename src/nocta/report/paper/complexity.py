@@ -6,7 +6,7 @@ by its rollouts. The exponent is the slope of log time over log size.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -23,16 +23,7 @@ from nocta.runs.setup import DataSource, Setup
 if TYPE_CHECKING:
     import pandas as pd
 
-#: Sizes along each axis of the paper's orders; the others stay as in `BASE`.
-AXES = {
-    "L": (5, 10, 20, 40),
-    "M": (2, 4, 8, 16),
-    "O": (250, 500, 1000, 2000),
-    "n": (250, 500, 1000, 2000),
-}
-AXES_QUICK = {"L": (4, 8), "M": (2, 4), "O": (50, 200), "n": (60, 240)}
 SYMBOLS = {"O": "|O|"}
-N_VAL, N_TEST = 60, 120
 SEED = 0
 #: Short training changes the decisions, not the time they take.
 SHORT: dict[str, dict[str, Any]] = {
@@ -55,20 +46,43 @@ class Size:
         return f"complexity-L{self.L}-M{self.M}-n{self.n}"
 
 
-BASE = Size(L=10, M=4, O=1000, n=500)
-BASE_QUICK = Size(L=4, M=2, O=50, n=60)
+@dataclass(frozen=True)
+class Scale:
+    """Sizes along each axis of the paper's orders; the others stay as in `base`."""
+
+    axes: Mapping[str, Sequence[int]]
+    base: Size
+    n_val: int = 60
+    n_test: int = 120
 
 
-def complexity_page(recipe: Recipe, request: Request, page: Page) -> None:
+FULL = Scale(
+    {
+        "L": (5, 10, 20, 40),
+        "M": (2, 4, 8, 16),
+        "O": (250, 500, 1000, 2000),
+        "n": (250, 500, 1000, 2000),
+    },
+    Size(L=10, M=4, O=1000, n=500),
+)
+QUICK = Scale(
+    {"L": (4, 8), "M": (2, 4), "O": (50, 200), "n": (60, 240)}, Size(L=4, M=2, O=50, n=60)
+)
+
+
+def complexity_page(
+    recipe: Recipe, request: Request, page: Page, scale: Scale | None = None
+) -> None:
     """Time every method at every size, and fit exponents."""
-    axes, base = (AXES_QUICK, BASE_QUICK) if request.quick else (AXES, BASE)
+    scale = scale or (QUICK if request.quick else FULL)
+    base = scale.base
     orders = {row.method: dict(row.knob) for row in recipe.rows}
     times: list[dict[str, Any]] = []
-    for axis, sizes in axes.items():
+    for axis, sizes in scale.axes.items():
         methods = [m for m, order in orders.items() if axis in "LM" or order[axis]]
         for value in sizes if methods else ():
             size = replace(base, **{axis: value})
-            found, failures = _measure(size, methods, recipe, request)
+            found, failures = _measure(size, methods, recipe, request, scale)
             page.failures += failures
             times += [{"axis": axis, "size": value, **row} for row in found]
     if not times:
@@ -77,19 +91,19 @@ def complexity_page(recipe: Recipe, request: Request, page: Page) -> None:
     measured = Sheet("times", "Milliseconds per subject", times)
     page.sheets[""] = [_growth(measured.frame, orders), measured]
     page.notes.append(
-        f"Rollouts of {N_TEST} subjects on one thread, around L = {base.L}, M = {base.M}, |O| = "
-        f"{base.O}, n = {base.n}. Decisions are made for all subjects together, so fixed work "
+        f"Rollouts of {scale.n_test} subjects on one thread, around L = {base.L}, M = {base.M}, "
+        f"|O| = {base.O}, n = {base.n}. Decisions are made for all subjects together, so fixed work "
         f"flattens the exponents."
     )
 
 
 def _measure(
-    size: Size, methods: Sequence[str], recipe: Recipe, request: Request
+    size: Size, methods: Sequence[str], recipe: Recipe, request: Request, scale: Scale
 ) -> tuple[list[dict[str, Any]], list[str]]:
     """Milliseconds per subject of each method, at its most expensive operating point."""
     directory = request.out / "runs" / size.folder
     setup = Setup(
-        write_cohort(size, directory),
+        write_cohort(size, directory, scale),
         preset="paper",
         n_points=3,
         cost_weights=(0.0,),  # cost does not matter, so every method acquires until the end
@@ -114,25 +128,25 @@ def _arm(method: str, size: Size) -> Arm:
     return Arm(method, {}, {**plans, **SHORT.get(method, {})}, label)
 
 
-def write_cohort(size: Size, directory: Path) -> DataSource:
+def write_cohort(size: Size, directory: Path, scale: Scale = FULL) -> DataSource:
     """Write a simulated cohort of this size as a table with a schema and an assigned split."""
     data, schema = directory / "cohort.csv", directory / "schema.toml"
     if not schema.is_file():
-        write_atomically(data, _draw(size).to_csv(index=False, lineterminator="\n"))
+        write_atomically(data, _draw(size, scale).to_csv(index=False, lineterminator="\n"))
         features = "".join(f"\n[features.f{m}]\ncost = 1.0\n" for m in range(size.M))
         head = 'name = "complexity"\nsubject = "subject"\nvisit = "visit"\nlabel = "label"\n'
         write_atomically(schema, head + 'split = "split"\n' + features)  # last: then both are whole
     return DataSource(str(data), schema=str(schema))
 
 
-def _draw(size: Size) -> pd.DataFrame:
+def _draw(size: Size, scale: Scale) -> pd.DataFrame:
     import pandas as pd
 
     rng = np.random.default_rng(SEED)
-    n = size.n + N_VAL + N_TEST
+    n = size.n + scale.n_val + scale.n_test
     risk = rng.normal(size=(n, size.L)).cumsum(axis=1) / np.sqrt(np.arange(1, size.L + 1))
     values = risk[..., None] + rng.normal(size=(n, size.L, size.M))
-    splits = np.repeat(["train", "val", "test"], [size.n, N_VAL, N_TEST])
+    splits = np.repeat(["train", "val", "test"], [size.n, scale.n_val, scale.n_test])
     frame = pd.DataFrame(values.reshape(-1, size.M), columns=[f"f{m}" for m in range(size.M)])
     frame.insert(0, "subject", np.repeat(np.arange(n), size.L))
     frame.insert(1, "visit", np.tile(np.arange(size.L), n))
