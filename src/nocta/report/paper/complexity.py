@@ -92,8 +92,8 @@ def complexity_page(
     page.sheets[""] = [_growth(measured.frame, orders), measured]
     page.notes.append(
         f"Rollouts of {scale.n_test} subjects on one thread, around L = {base.L}, M = {base.M}, "
-        f"|O| = {base.O}, n = {base.n}. Decisions are made for all subjects together, so fixed work "
-        f"flattens the exponents."
+        f"|O| = {base.O}, n = {base.n}. Decisions are made for all subjects together, so fixed "
+        f"work flattens the exponents."
     )
 
 
