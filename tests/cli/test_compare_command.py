@@ -61,7 +61,7 @@ def test_a_comparison_from_end_to_end(tmp_path: Path) -> None:
         (["--methods", "static", "--availability", "no"], "use 'on-arrival' or 'known'"),
         (["--methods", "static", "--results", "no"], "use 'after-visit' or 'at-once'"),
         (["--methods", "static", "--budgets", "a,b"], "is not a list of numbers"),
-        (["--methods", "static", "--budgets=-1"], "use numbers of at least 0"),
+        (["--methods", "static", "--budgets=-1"], "use a list, each a number of at least 0"),
         (["--methods", "static", "--split-column", "set"], "has no split of its own"),
         (["--methods", "static", "--fractions", ".5,.5,.5"], "three numbers above 0 that sum to 1"),
         (["--methods", "static", "--schema", "s.toml"], "--schema is for table files"),

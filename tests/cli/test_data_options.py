@@ -111,9 +111,12 @@ COMMANDS = {
 @pytest.mark.parametrize(
     ("option", "said"),
     [
-        ("min_label=3", "'adni' has no option 'min_label'. Did you mean 'min_labels'?"),
-        ("min_labels=a", "min_labels is 'a', which 'adni' cannot use"),
-        ("features={'FDG': 'dear'}", "input should be a valid number"),
+        (
+            "min_label=3",
+            "'adni': There is no option 'min_label'. Did you mean 'min_labels'?",
+        ),
+        ("min_labels=a", "Data set 'adni': min_labels is 'a'; use a whole number"),
+        ("features={'FDG': 'dear'}", "use options by name, each a number or null"),
         ("min_labels", "write it as NAME=VALUE"),
         ("path=x", "give the files with --path"),
     ],

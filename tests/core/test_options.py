@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import pytest
@@ -9,7 +10,13 @@ from sklearn.base import clone
 
 import nocta
 from nocta.core.errors import ConfigError
-from nocta.core.options import allowed, check_arguments, constructor_options, read_options
+from nocta.core.options import (
+    allowed,
+    call_options,
+    check_arguments,
+    constructor_options,
+    read_options,
+)
 from nocta.methods.dime.method import Dime
 from nocta.model.nocta import NOCTA
 
@@ -64,3 +71,15 @@ def test_annotations_of_a_constructor_are_checked() -> None:
     assert allowed(constructor_options(Dime), "epsilon") == "a number from 0 to 1"
     with pytest.raises(ConfigError, match="order is 'late'; use 'time' or 'value'"):
         check_arguments(Dime(order="late"))  # type: ignore[arg-type]
+
+
+def test_arguments_of_a_function_are_checked_as_those_of_a_constructor() -> None:
+    def load(log: object, *, task: str, price: dict[str, float], n: int = 3) -> None: ...
+
+    bundle = call_options(partial(load, task="a"))
+    assert list(bundle.model_fields) == ["price", "n"]
+    bundle()  # what is not given yet is not missing
+    with pytest.raises(ConfigError, match=r"price is .*; use options by name, each a number\."):
+        bundle(price={"x": "much"})
+    with pytest.raises(ConfigError, match="There is no option 'task'"):
+        bundle(task="b")

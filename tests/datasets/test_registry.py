@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -37,7 +38,7 @@ def test_unknown_option_gets_a_suggestion() -> None:
 
 
 def test_what_a_name_fixes_is_no_option() -> None:
-    with pytest.raises(ConfigError, match="'pbc-event' has no option 'task'"):
+    with pytest.raises(ConfigError, match="'pbc-event': There is no option 'task'"):
         datasets.load("pbc-event", task="stage")
 
 
@@ -91,6 +92,7 @@ def test_options_of_a_loader_with_types_of_its_own_are_passed_on() -> None:
     dataset = datasets.Dataset(datasets.card("synthetic"), loader)
     assert dataset.check({"ward": ward, "n": "6"}) == {"ward": ward, "n": "6"}
     loader.__annotations__["ward"] = "Unknown"
+    dataset = datasets.Dataset(datasets.card("synthetic"), partial(loader))
     assert dataset.check({"ward": 3}) == {"ward": 3}
 
 

@@ -22,7 +22,7 @@ def test_targets_run_from_five_to_ninety_per_cent():
     cohort = tiny_cohort(20)
     total = cost_of_everything(cohort)
     assert cost_targets(cohort, 3) == pytest.approx([0.05 * total, 0.475 * total, 0.9 * total])
-    with pytest.raises(ConfigError, match="at least one operating point"):
+    with pytest.raises(ConfigError, match="use a whole number of at least 1"):
         cost_targets(cohort, 0)
 
 

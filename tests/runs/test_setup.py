@@ -110,7 +110,7 @@ def test_data_without_parts_of_their_own_are_refused() -> None:
         ("preset", "papper", "use 'default' or 'paper'"),
         ("availability", "always", "use 'on-arrival' or 'known'"),
         ("results", "soon", "use 'after-visit' or 'at-once'"),
-        ("n_points", 0, "at least one operating point"),
+        ("n_points", 0, "use a whole number of at least 1"),
         ("cost_weights", (-1.0,), "at least 0"),
         ("budgets", (float("nan"),), "at least 0"),
         ("predictor", "magic", "Known: learned, bayes"),

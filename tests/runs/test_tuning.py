@@ -56,7 +56,7 @@ def taste(options: dict[str, Any]) -> float:
 
 
 def tried(found: Any) -> list[dict[str, Any]]:
-    return [trial["options"] for trial in found.trials]
+    return [trial.options for trial in found.trials]
 
 
 # -- trials ---------------------------------------------------------------------------------
@@ -66,7 +66,7 @@ def test_the_defaults_come_first_and_the_best_is_chosen() -> None:
     found = tune(search(12), taste)
     assert tried(found)[0] == {}
     assert len(found.trials) == 12
-    scores = [trial["score"] for trial in found.trials]
+    scores = [trial.score for trial in found.trials]
     assert taste(found.chosen) == max(s for s in scores if s is not None) >= taste({})
     assert found.names == ("n_visits", "sharpness", "order")
 
@@ -107,9 +107,9 @@ def test_a_trial_that_fails_is_noted_and_never_chosen() -> None:
         return taste(options)
 
     found = tune(search(12), picky)
-    failed = [trial for trial in found.trials if trial["score"] is None]
+    failed = [trial for trial in found.trials if trial.score is None]
     assert failed
-    assert {trial["error"] for trial in failed} == {"RuntimeError: the loss is not a number"}
+    assert {trial.error for trial in failed} == {"RuntimeError: the loss is not a number"}
     assert found.chosen.get("order", "early") == "early"
 
 
@@ -123,7 +123,7 @@ def test_defaults_that_fail_are_an_error() -> None:
 
 def test_a_score_that_is_not_defined_is_not_chosen() -> None:
     found = tune(search(4), lambda options: float("nan") if options else 0.1)
-    assert [trial["score"] for trial in found.trials] == [0.1, None, None, None]
+    assert [trial.score for trial in found.trials] == [0.1, None, None, None]
     assert found.chosen == {}
 
 
@@ -321,7 +321,7 @@ def test_every_search_space_is_made_of_options_of_the_method(name: str, preset: 
     for seed in range(3):
         found = tune(Tuning(method, seed, 3), lambda options: 0.0)
         for trial in found.trials:
-            make_method(name, trial["options"], preset=preset)
+            make_method(name, trial.options, preset=preset)
 
 
 @pytest.mark.parametrize("estimator", ["amortized", "contrastive", "ensemble"])

@@ -21,7 +21,6 @@ from nocta.cli.data import (
 from nocta.cli.options import parse_options
 from nocta.cli.outputs import make_table, say, stoppable
 from nocta.core.currency import money
-from nocta.core.errors import ConfigError
 
 if TYPE_CHECKING:
     from nocta.methods.saving import SavedMethod
@@ -67,12 +66,10 @@ def fit(
     """
     from nocta.runs.fit_run import FitRequest, fit_to_folder
 
-    if preset not in ("default", "paper"):
-        raise ConfigError(f"--preset is '{preset}'; use 'default' or 'paper'.")
     request = FitRequest(
         source=data_source(data, schema, path, data_option, split_column, fractions),
         method=method,
-        preset=preset,  # type: ignore[arg-type]  # checked above
+        preset=preset,  # type: ignore[arg-type]  # checked by FitRequest
         seed=seed,
         n_points=points,
         quick=quick,

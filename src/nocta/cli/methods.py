@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import re
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 from rich.console import Console
@@ -13,9 +13,6 @@ from typer import Argument
 
 from nocta.cli.running import PresetOption
 from nocta.core.errors import ConfigError
-
-if TYPE_CHECKING:
-    from nocta.predictors.fitting import Preset
 
 
 def methods(
@@ -26,10 +23,10 @@ def methods(
 
     `nocta compare --methods all` means the built-in methods; name installed ones explicitly.
     """
+    from nocta.core.options import Preset, check_value
     from nocta.methods.registry import method_class, method_names
 
-    if preset not in ("default", "paper"):
-        raise ConfigError(f"--preset is '{preset}'; use 'default' or 'paper'.")
+    preset = check_value("preset", preset, Preset)
     console = Console(markup=False, highlight=False)
     if name is None:
         console.print(_overview(method_names()))
@@ -37,7 +34,7 @@ def methods(
         return
     cls = method_class(name)
     console.print(_summary(cls))
-    table = _options(name, "paper" if preset == "paper" else "default")
+    table = _options(name, preset)
     if table.row_count:
         console.print(table)
         typer.echo(f"Set them with `nocta compare -o {name}.OPTION=VALUE`.")
@@ -69,7 +66,7 @@ def _overview(names: list[str]) -> Table:
     return table
 
 
-def _options(name: str, preset: Preset) -> Table:
+def _options(name: str, preset: str) -> Table:
     from nocta.core.options import allowed, constructor_options
     from nocta.methods.registry import method_class
     from nocta.runs.method_options import option_defaults, typed

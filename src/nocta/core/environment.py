@@ -11,6 +11,7 @@ from nocta.core.catalog import Catalog
 from nocta.core.cohort import Cohort
 from nocta.core.errors import BudgetTooSmall, ConfigError, PlanError
 from nocta.core.history import History
+from nocta.core.options import check_value
 from nocta.core.policy import Decision, Observation
 
 Availability = Literal["on-arrival", "known"]
@@ -41,10 +42,8 @@ class Environment:
         charge_missing: bool = False,
         results: Results = "after-visit",
     ) -> None:
-        if availability not in ("on-arrival", "known"):
-            raise ConfigError(f"availability is '{availability}'; use 'on-arrival' or 'known'.")
-        if results not in ("after-visit", "at-once"):
-            raise ConfigError(f"results is '{results}'; use 'after-visit' or 'at-once'.")
+        check_value("availability", availability, Availability)
+        check_value("results", results, Results)
         limit = np.asarray(np.inf if budget is None else budget, dtype=float)
         if np.isnan(limit).any() or (limit < 0).any():
             raise ConfigError(f"budget is {budget}; use a number of at least 0.")

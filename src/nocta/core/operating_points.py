@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from nocta.core.cohort import Cohort
 from nocta.core.errors import ConfigError
+from nocta.core.options import Count, check_value
 
 Costs = NDArray[np.float64]
 #: Operating points are spread over this share of the cost of acquiring everything.
@@ -24,8 +25,7 @@ def cost_of_everything(cohort: Cohort) -> float:
 
 def cost_targets(cohort: Cohort, n_points: int) -> Costs:
     """Evenly spread mean costs, from 5 % to 90 % of acquiring everything, `(n_points,)`."""
-    if n_points < 1:
-        raise ConfigError(f"n_points is {n_points}; ask for at least one operating point.")
+    check_value("n_points", n_points, Count)
     low, high = COST_SHARE
     return np.linspace(low, high, n_points) * cost_of_everything(cohort)
 

@@ -1,23 +1,25 @@
 """Options by name: typed bundles, and one sentence for every value that cannot work.
 
-A bundle derives from `Options`. The constructor of any other class is checked by its annotations.
-Both are read by pydantic, and both report problems as a `ConfigError`.
+A bundle derives from `Options`. Constructors, functions and single values are checked by their
+annotations. All are read by pydantic, and all report problems as a `ConfigError`.
 """
 
 from __future__ import annotations
 
 import inspect
 import warnings
-from collections.abc import Mapping
-from functools import cache
-from typing import Annotated, Any, TypeVar, get_type_hints
+from collections.abc import Callable, Iterable, Mapping
+from functools import cache, partial
+from typing import Annotated, Any, Literal, TypeVar, get_type_hints
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError, create_model
 from pydantic.errors import PydanticInvalidForJsonSchema, PydanticUserError
 
 from nocta.core.errors import ConfigError, did_you_mean
 
+Preset = Literal["default", "paper"]
 Count = Annotated[int, Field(ge=1)]
+CountOrZero = Annotated[int, Field(ge=0)]
 Share = Annotated[float, Field(ge=0, le=1)]
 Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 NonNegative = Annotated[float, Field(ge=0, allow_inf_nan=False)]
@@ -75,24 +77,60 @@ def given_values(options: Options | Mapping[str, Any] | None) -> dict[str, Any]:
 @cache
 def constructor_options(cls: Any) -> type[BaseModel]:
     """The arguments of a constructor as a bundle; types come from its annotations."""
+    return _bundle(cls.__init__, inspect.signature(cls).parameters.values(), required=...)
+
+
+@cache
+def call_options(function: Callable[..., Any]) -> type[BaseModel]:
+    """The arguments of a function after its first as a bundle; none is required.
+
+    What a `functools.partial` fixes is not an option.
+    """
+    fixed = function.keywords if isinstance(function, partial) else {}
+    parameters = list(inspect.signature(function).parameters.values())[1:]
+    annotated = function.func if isinstance(function, partial) else function
+    return _bundle(annotated, (p for p in parameters if p.name not in fixed), required=None)
+
+
+def _bundle(
+    annotated: Any, parameters: Iterable[inspect.Parameter], required: Any
+) -> type[BaseModel]:
+    """Parameters as a bundle; `required` is the default of those that have none."""
     try:
-        hints = get_type_hints(cls.__init__, include_extras=True)
+        hints = get_type_hints(annotated, include_extras=True)
     except NameError:  # imported for type checkers only
         hints = {}
     fields: dict[str, Any] = {
-        p.name: (hints.get(p.name, Any), ... if p.default is p.empty else p.default)
-        for p in inspect.signature(cls).parameters.values()
+        p.name: (hints.get(p.name, Any), required if p.default is p.empty else p.default)
+        for p in parameters
         if p.kind not in (p.VAR_KEYWORD, p.VAR_POSITIONAL) and not p.name.startswith("_")
     }
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # an argument may be called as a method of pydantic's
-        return create_model(cls.__name__, __base__=_Checked, **fields)
+        return create_model("Arguments", __base__=_Checked, **fields)
 
 
 def check_arguments(built: Any) -> None:
     """Raise `ConfigError` if an argument that was stored by a constructor cannot work."""
     bundle = constructor_options(built.__class__)
     bundle(**{name: getattr(built, name) for name in bundle.model_fields if hasattr(built, name)})
+
+
+def check_value(name: str, value: Any, kind: Any) -> Any:
+    """The value of one option as its type; raises `ConfigError` if it cannot work.
+
+    Example:
+        >>> check_value("preset", "best", Preset)
+        Traceback (most recent call last):
+        nocta.core.errors.ConfigError: preset is 'best'; use 'default' or 'paper'.
+    """
+    return getattr(_one_value(name, kind)(**{name: value}), name)
+
+
+@cache
+def _one_value(name: str, kind: Any) -> type[BaseModel]:
+    fields: dict[str, Any] = {name: (kind, ...)}
+    return create_model("Value", __base__=_Checked, **fields)
 
 
 def allowed(bundle: type[BaseModel], name: str) -> str:
@@ -151,6 +189,9 @@ def _in_words(schema: Mapping[str, Any]) -> str:
         each = _in_words(schema.get("items", {}))
         least = " of at least one item" * bool(schema.get("minItems"))
         return f"a list{least}" + (f", each {each}" if each else "")
+    if isinstance(schema.get("additionalProperties"), Mapping):
+        each = _in_words(schema["additionalProperties"])
+        return "options by name" + (f", each {each}" if each else "")
     names = {"boolean": "true or false", "string": "text", "null": "null"}
     return names.get(kind, "options by name" if kind or "$ref" in schema else "")
 

@@ -7,13 +7,12 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
 from nocta.core.cohort import Cohort
-from nocta.core.options import Options, given_values
+from nocta.core.options import Options, Preset, given_values
 from nocta.core.policy import Policy
 from nocta.core.predictor import Predictor, require_network
 from nocta.methods.contract import Method, Trial, require_fitted, suggest
 from nocta.model.nocta import NOCTA, model_options
 from nocta.model.presets.plugin import BUILT_IN
-from nocta.predictors.fitting import Preset
 
 _LOSSES = ["cross-entropy", "error"]
 #: What is worth tuning, by preset and estimator.

@@ -15,7 +15,7 @@ from nocta.core.environment import Availability
 from nocta.core.errors import ConfigError, DataError, NotFittedError
 from nocta.core.history import History
 from nocta.core.operating_points import cost_targets, spread_knob
-from nocta.core.options import Options, read_options
+from nocta.core.options import NonNegative, Options, Preset, check_value, read_options
 from nocta.core.predictor import Predictor
 from nocta.core.rollout import Rollout, rollout
 from nocta.evaluation.frontier import Frontier
@@ -24,7 +24,6 @@ from nocta.model.presets.options import DefaultOptions, PaperOptions
 from nocta.planning.algorithm import PlanningPolicy
 from nocta.planning.explain import Recommendation, recommend
 from nocta.planning.limits import DEFAULT_LIMITS, Limits
-from nocta.predictors.fitting import Preset
 from nocta.tables.schema import Schema
 from nocta.tables.validate import check_classes, check_fits
 
@@ -100,8 +99,7 @@ class NOCTA(BaseEstimator):  # type: ignore[misc]
 
     def policy(self, cost_weight: float = 0.0, *, replan: bool = True) -> PlanningPolicy:
         """The acting policy at one cost weight (`alpha`)."""
-        if not np.isfinite(cost_weight) or cost_weight < 0:
-            raise ConfigError(f"cost_weight is {cost_weight}; use a number of at least 0.")
+        check_value("cost_weight", cost_weight, NonNegative)
         return self._planner.policy(cost_weight, replan=replan)
 
     def rollout(
@@ -246,8 +244,7 @@ def planner_class(preset: str, estimator: str = "amortized") -> type[Planner]:
     """The class that fits an estimator in a preset."""
     from nocta.model.presets import plugin
 
-    if preset not in ("default", "paper"):
-        raise ConfigError(f"preset is '{preset}'; use 'default' or 'paper'.")
+    check_value("preset", preset, Preset)
     if estimator not in plugin.BUILT_IN:
         plugin.estimator_class(estimator)
         return plugin.PaperPluginPlanner if preset == "paper" else plugin.PluginPlanner

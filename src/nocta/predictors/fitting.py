@@ -12,7 +12,7 @@ more, the mean of network and linear model wins if it is better.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import torch
@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 
 from nocta.core.cohort import Cohort
 from nocta.core.errors import DataError
+from nocta.core.options import Preset
 from nocta.core.random_plans import random_requests
 from nocta.predictors.cross_fitted import SMALL, CrossFittedPredictor, check_output, cross_fit
 from nocta.predictors.encoding import EncodedCohort
@@ -31,7 +32,6 @@ from nocta.predictors.registry import new_predictor
 from nocta.predictors.summary import SummaryPredictor
 from nocta.predictors.training import TrainingConfig
 
-Preset = Literal["default", "paper"]
 _STEPS = 4400
 _QUICK_EPOCHS = 60
 _MOST_JUDGED = 50_000

@@ -21,6 +21,7 @@ from nocta.core.cohort import Cohort
 from nocta.core.errors import ConfigError
 from nocta.core.metrics import summarize
 from nocta.core.operating_points import cost_of_everything
+from nocta.core.options import Count, Preset, check_arguments
 from nocta.methods.contract import Method
 from nocta.methods.nocta import NoctaMethod, quick_options
 from nocta.methods.registry import method_class
@@ -30,7 +31,7 @@ from nocta.model.folders import PARTIAL, REPLACEABLE_BY_MODEL, Folder, recognize
 from nocta.model.nocta import NOCTA, check_parts
 from nocta.predictors import registry as predictors
 from nocta.predictors.cross_fitted import CrossFittedPredictor, as_cross_fitted
-from nocta.predictors.fitting import Preset, fit_predictor
+from nocta.predictors.fitting import fit_predictor
 from nocta.runs.absent_classes import class_warnings
 from nocta.runs.checkpoint import Checkpoint, differences
 from nocta.runs.fit_stages import Stages
@@ -69,12 +70,13 @@ class FitRequest:
     method: str = "nocta-amortized"
     preset: Preset = "default"
     seed: int = 0
-    n_points: int = 10
+    n_points: Count = 10
     quick: bool = False
     preset_options: Mapping[str, Any] = field(default_factory=dict)
     predictor: str = "learned"
 
     def __post_init__(self) -> None:
+        check_arguments(self)
         predictors.check_predictor_name(self.predictor)
         check_savable(self.method)
 

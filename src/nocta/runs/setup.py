@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from nocta.core.cohort import Cohort
 from nocta.core.environment import Availability, Results
 from nocta.core.errors import ConfigError, DataError
+from nocta.core.options import Count, CountOrZero, NonNegative, Preset, check_arguments
 from nocta.model.files import file_states
 from nocta.predictors.registry import check_predictor_name
 from nocta.runs.checkpoint import differences
@@ -63,11 +64,12 @@ class DataSource:
     path: str | None = None
     split_column: str | None = None
     fractions: tuple[float, ...] | None = None
-    max_subjects: int | None = None
+    max_subjects: Count | None = None
     data_options: Mapping[str, Any] = field(default_factory=dict, hash=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "data_options", _as_json(self.data_options))
+        check_arguments(self)
         sizes = self.fractions
         if sizes is not None and (len(sizes) != 3 or min(sizes) <= 0 or abs(sum(sizes) - 1) > 1e-6):
             raise ConfigError(
@@ -249,28 +251,19 @@ class Setup:
     """
 
     source: DataSource
-    preset: Literal["default", "paper"] = "default"
+    preset: Preset = "default"
     availability: Availability = "on-arrival"
     results: Results = "after-visit"
-    n_points: int = 10
-    cost_weights: tuple[float, ...] = ()
-    budgets: tuple[float, ...] = ()
+    n_points: Count = 10
+    cost_weights: tuple[NonNegative, ...] = ()
+    budgets: tuple[NonNegative, ...] = ()
     predictor: str = "learned"
     quick: bool = False
-    n_trials: int = 0
-    audit_subjects: int = 48
+    n_trials: CountOrZero = 0
+    audit_subjects: CountOrZero = 48
 
     def __post_init__(self) -> None:
-        for name, choices in _CHOICES.items():
-            if getattr(self, name) not in choices:
-                expected = " or ".join(f"'{choice}'" for choice in choices)
-                raise ConfigError(f"{name} is {getattr(self, name)!r}; use {expected}.")
-        if self.n_points < 1:
-            raise ConfigError(f"n_points is {self.n_points}; ask for at least one operating point.")
-        numbers = {"cost_weights": self.cost_weights, "budgets": self.budgets}
-        for name, values in {**numbers, "n_trials": (self.n_trials,)}.items():
-            if not all(np.isfinite(value) and value >= 0 for value in values):
-                raise ConfigError(f"{name} is {getattr(self, name)!r}; use numbers of at least 0.")
+        check_arguments(self)
         check_predictor_name(self.predictor)
 
     def as_quick(self) -> Setup:
@@ -289,13 +282,6 @@ class Setup:
 
     def differences(self, other: Mapping[str, Any]) -> list[str]:
         return differences(other, self.to_dict(), request_defaults(type(self)))
-
-
-_CHOICES = {
-    "preset": ("default", "paper"),
-    "availability": ("on-arrival", "known"),
-    "results": ("after-visit", "at-once"),
-}
 
 
 def hash_data(cohort: Cohort) -> str:

@@ -23,6 +23,7 @@ from nocta.core.operating_points import COST_SHARE, cost_of_everything
 from nocta.core.rollout import Rollout
 from nocta.evaluation.frontier import Frontier
 from nocta.methods.contract import Method
+from nocta.runs.record import TrialRecord
 from nocta.runs.results import plain
 
 #: Trials drawn at random before earlier scores are used.
@@ -69,8 +70,7 @@ class Tuning:
         self.names = tuple(self._options(self._default))
         self._asked: dict[str, Any] = {}
         self._study: Any = None
-        #: Finished trials: options, score (`None` if it failed), seconds and error of each.
-        self.trials: list[dict[str, Any]] = []
+        self.trials: list[TrialRecord] = []
 
     def open(self, journal: Path | None = None) -> None:
         """Continue with the trials in Optuna's journal; without one, keep trials in memory."""
@@ -81,7 +81,8 @@ class Tuning:
             assert journal is not None
             journal.unlink()  # damaged by a kill: begin again
             self._study = self._read(optuna, journal)
-        self.trials = [trial.user_attrs["result"] for trial in self._study.trials][: self.n_trials]
+        found = self._study.trials[: self.n_trials]
+        self.trials = [TrialRecord(**trial.user_attrs["result"]) for trial in found]
 
     def _read(self, optuna: Any, journal: Path | None) -> Any:
         storage = None
@@ -107,7 +108,7 @@ class Tuning:
         optuna = load_optuna()
         draft = optuna.create_study(direction="maximize")
         draft.add_trials(self._study.get_trials(states=[optuna.trial.TrialState.COMPLETE]))
-        tried = [trial["options"] for trial in self.trials]
+        tried = [trial.options for trial in self.trials]
         if self._default.inside:
             tried.append(self._default.values)
         for attempt in range(MAX_REPEATS):
@@ -128,8 +129,7 @@ class Tuning:
         optuna = load_optuna()
         score = score if score is not None and np.isfinite(score) else None
         asked = dict(self._asked)
-        options = asked.pop("options")
-        result = {"options": options, "score": score, "seconds": seconds, "error": error}
+        result = TrialRecord(plain(asked.pop("options")), score, seconds, error)
         # Defaults outside of the search space are kept, but the search cannot learn from them.
         good = score is not None and bool(asked["params"])
         state = optuna.trial.TrialState.COMPLETE if good else optuna.trial.TrialState.FAIL
@@ -137,27 +137,26 @@ class Tuning:
         self._study.add_trial(
             optuna.trial.create_trial(state=state, value=value, user_attrs=attributes, **asked)
         )
-        self.trials.append(plain(result))
+        self.trials.append(result)
 
     @property
     def best(self) -> int:
         """Number of the best trial; the first of equals, so that defaults win a tie."""
-        scores = [-np.inf if t["score"] is None else t["score"] for t in self.trials]
+        scores = [-np.inf if t.score is None else t.score for t in self.trials]
         return int(np.argmax(scores)) if scores else 0
 
     @property
     def chosen(self) -> dict[str, Any]:
-        found: dict[str, Any] = self.trials[self.best]["options"] if self.trials else {}
-        return found
+        return self.trials[self.best].options if self.trials else {}
 
     def to_dict(self) -> dict[str, Any]:
         return {
             "n_trials": self.n_trials,
             "tuned": list(self.names),
-            "trials": self.trials,
+            "trials": plain(self.trials),
             "best": self.best,
             "chosen": self.chosen,
-            "seconds": sum(trial["seconds"] for trial in self.trials),
+            "seconds": sum(trial.seconds for trial in self.trials),
         }
 
 

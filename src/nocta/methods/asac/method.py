@@ -34,7 +34,7 @@ import numpy as np
 import torch
 
 from nocta.core.cohort import Cohort
-from nocta.core.options import Count, NonNegative
+from nocta.core.options import Count, NonNegative, Preset
 from nocta.core.policy import Decision, Observation, Policy
 from nocta.core.predictor import Predictor, require_network
 from nocta.core.rollout import rollout
@@ -45,7 +45,7 @@ from nocta.methods.retrained import Grid, RetrainedMethod
 from nocta.model.state import Arrays, State, load_net, nest, net_arrays, take_part
 from nocta.predictors.cross_fitted import CrossFittedPredictor, as_cross_fitted
 from nocta.predictors.encoding import InputEncoder
-from nocta.predictors.fitting import Preset, fit_predictor
+from nocta.predictors.fitting import fit_predictor
 from nocta.predictors.recurrent import LSTMPredictor
 from nocta.predictors.registry import predictor_state, restore_predictor
 from nocta.predictors.replay import ReplayedRequests

@@ -49,7 +49,7 @@ from numpy.typing import NDArray
 from nocta.core.cohort import Cohort
 from nocta.core.environment import Environment
 from nocta.core.operating_points import cost_targets, spread_knob
-from nocta.core.options import Count, Share
+from nocta.core.options import Count, Preset, Share
 from nocta.core.policy import Decision, Observation, Policy
 from nocta.core.predictor import Predictor, require_network
 from nocta.core.rollout import rollout
@@ -58,7 +58,7 @@ from nocta.methods.dime.training import FREE, JointTraining, Order, Rules, Value
 from nocta.methods.one_at_a_time import acquire_slot, affordable_slots, slot_prices
 from nocta.model.state import Arrays, State, load_net, nest, net_arrays, take_part
 from nocta.predictors.cross_fitted import CrossFittedPredictor, as_cross_fitted
-from nocta.predictors.fitting import Preset, fit_predictor
+from nocta.predictors.fitting import fit_predictor
 
 Stop = Literal["threshold", "budget", "confidence"]
 

@@ -61,7 +61,7 @@ from pydantic import Field
 from nocta.core.cohort import Cohort
 from nocta.core.errors import ConfigError
 from nocta.core.operating_points import cost_of_everything
-from nocta.core.options import given_values
+from nocta.core.options import Preset, given_values
 from nocta.core.policy import Policy
 from nocta.core.predictor import Predictor
 from nocta.methods.contract import Trial, suggest
@@ -72,7 +72,6 @@ from nocta.methods.ras.training import ActorTraining, RasTraining
 from nocta.methods.retrained import Grid, RetrainedMethod
 from nocta.model.state import Arrays, State, load_net, nest, net_arrays, take_part
 from nocta.predictors.cde import CdePredictor
-from nocta.predictors.fitting import Preset
 from nocta.predictors.recurrent import RecurrentPredictor
 
 #: Knob values to look at, in units of (cost of everything) / (deficiency of acquiring nothing).

@@ -14,13 +14,14 @@ from torch import Tensor
 from nocta.core.catalog import Catalog
 from nocta.core.cohort import Cohort, even_rows
 from nocta.core.operating_points import cost_of_everything
+from nocta.core.options import Preset
 from nocta.core.predictor import Predictor
 from nocta.core.rollout import rollout
 from nocta.model.state import State
 from nocta.planning.algorithm import PlanningPolicy, Search
 from nocta.planning.space import ActionTable
 from nocta.predictors.cross_fitted import CrossFittedPredictor, as_cross_fitted
-from nocta.predictors.fitting import Preset, fit_predictor
+from nocta.predictors.fitting import fit_predictor
 
 EstimatorName = Literal["amortized", "contrastive", "ensemble"]
 #: Losses of subjects after requests, `(b,)` and `(b, L, M)` to `(b, L, kinds)`.

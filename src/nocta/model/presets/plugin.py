@@ -22,7 +22,7 @@ from nocta.core.errors import ConfigError, ModelError, did_you_mean
 from nocta.core.estimator import NoctEstimator
 from nocta.core.history import History
 from nocta.core.losses import pair_losses
-from nocta.core.options import Count, Options
+from nocta.core.options import Count, Options, Preset
 from nocta.core.plugins import load_plugin, plugins
 from nocta.core.policy import Observation
 from nocta.core.predictor import Predictor
@@ -33,7 +33,6 @@ from nocta.planning.algorithm import Search
 from nocta.planning.estimators.sequential import SequentialEstimator
 from nocta.planning.search import FoundPlans, beam_search, draw_candidates, sample_search
 from nocta.planning.space import ActionTable
-from nocta.predictors.fitting import Preset
 from nocta.predictors.neural import ClassWeight
 from nocta.predictors.registry import predictor_state, restore_predictor
 

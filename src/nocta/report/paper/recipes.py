@@ -11,10 +11,10 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from nocta.core.errors import ConfigError, did_you_mean
+from nocta.core.options import Preset
 from nocta.report.published import PaperRow, PaperTable, paper_table
 from nocta.runs.method_options import option_defaults
 
-Preset = Literal["default", "paper"]
 Kind = Literal["table", "frontiers", "dynamics", "complexity", "theory"]
 
 
