@@ -27,6 +27,7 @@ def methods(
     `nocta compare --methods all` means the built-in methods; name installed ones explicitly.
     """
     from nocta.methods.registry import method_class, method_names
+    from nocta.predictors.registry import predictor_names
 
     if preset not in ("default", "paper"):
         raise ConfigError(f"--preset is '{preset}'; use 'default' or 'paper'.")
@@ -34,6 +35,7 @@ def methods(
     if name is None:
         console.print(_overview(method_names()))
         typer.echo("`nocta methods NAME` shows the options of a method.")
+        typer.echo(f"Predictors: {', '.join(predictor_names())}")
         return
     cls = method_class(name)
     console.print(_summary(cls))
