@@ -55,9 +55,22 @@ def test_a_comparison_finds_all_four_by_name(installed: dict[str, str], tmp_path
     assert {row["dataset"] for row in rows} == {"coin-clinic"}
 
 
+def test_a_method_is_fitted_saved_and_evaluated(installed: dict[str, str], tmp_path: Path) -> None:
+    data = ["coin-clinic", "--data-option", "n_subjects=120"]
+    how = ["--method", "cheapest-first", "--points", 2, "--quick", "--quiet"]
+    run_nocta(installed, "fit", *data, *how, "--out", tmp_path / "m")
+    assert '"nocta-extending": "0.1.0"' in (tmp_path / "m" / "log.json").read_text("utf-8")
+    run_nocta(installed, "evaluate", tmp_path / "m", "coin-clinic", "--out", tmp_path / "r.csv")
+    with (tmp_path / "r.csv").open(encoding="utf-8") as file:
+        assert {row["method"] for row in csv.DictReader(file)} == {"cheapest-first"}
+
+
 @pytest.mark.parametrize(
     ("args", "names"),
-    [(["methods"], ["cheapest-first", "nocta-slot-mean"]), (["datasets"], ["coin-clinic"])],
+    [
+        (["methods"], ["boosting", "cheapest-first", "nocta-slot-mean"]),
+        (["datasets"], ["coin-clinic"]),
+    ],
 )
 def test_the_lists_show_them(installed: dict[str, str], args: list[str], names: list[str]) -> None:
     shown = run_nocta(installed, *args)

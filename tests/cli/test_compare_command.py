@@ -53,6 +53,14 @@ def test_a_comparison_from_end_to_end(tmp_path: Path) -> None:
     assert "n_points is 4 there and 2 here" in shown
 
 
+def test_a_method_with_its_own_predictor_is_run_with_a_note(tmp_path: Path) -> None:
+    few = ["--data-option", "n_subjects=80", "--option", "as.grid=[100]", "--seeds", 1]
+    args = ["compare", "synthetic", "--methods", "nothing,as", *few, "--out", tmp_path / "d"]
+    status, shown = invoke(*args, *QUICK)
+    assert status == 0, shown
+    assert "as trains its own predictor; --predictor does not apply to it." in shown
+
+
 @pytest.mark.parametrize(
     ("args", "message"),
     [

@@ -27,6 +27,15 @@ def test_names_are_the_built_in_data_sets() -> None:
     assert datasets.names() == BUILT_IN
 
 
+def test_data_of_the_paper_are_marked_while_prices_stay(tmp_path: Path) -> None:
+    cohort = datasets.load("synthetic", n_subjects=20)
+    assert {c.published for c in (cohort, *cohort.split())} == {"synthetic"}
+    assert not cohort.with_catalog(cohort.catalog).published
+    write_adni(tmp_path / "ADNIMERGE.csv", complete_patient(1))
+    assert datasets.load("adni", path=tmp_path).published == "adni"
+    assert not datasets.load("adni", path=tmp_path, min_labels=1).published
+
+
 def test_unknown_name_gets_a_suggestion() -> None:
     with pytest.raises(ConfigError, match=r"no data set 'pbc-evnt'\. Did you mean 'pbc-event'"):
         datasets.load("pbc-evnt")

@@ -139,13 +139,14 @@ def test_an_estimate_below_zero_is_shown_as_zero(
     for plan in (found.plan, found.stopping, found.runner_up):
         assert plan is not None
         assert plan.expected_loss == 0.0
-        assert plan.objective == pytest.approx(WEIGHT * plan.expected_charge)
         assert plan.expected_charge >= 0
+    assert found.plan.objective == pytest.approx(before.plan.objective - 1e3)
+    assert found.stopping.objective == pytest.approx(before.stopping.objective - 1e3)
     assert found.plan.expected_charge == pytest.approx(before.plan.expected_charge)
     table = HistoryTable(newcomer, np.array(["new"]), np.array([-1]), ())
     row = score_histories(model, table, WEIGHT).to_pylist()[0]
     assert (row["expected_loss"], row["expected_gain"]) == (0.0, 0.0)
-    assert row["objective"] == pytest.approx(WEIGHT * row["expected_charge"])
+    assert row["objective"] == pytest.approx(found.plan.objective)
     assert row["features"] == found.features
 
 

@@ -98,3 +98,18 @@ def test_other_prices_keep_the_subsets() -> None:
         np.testing.assert_array_equal(before, after)
     assert dearer.prices[0].max() == pytest.approx(31.5)
     np.testing.assert_array_equal(dearer.prices[0], dearer.charges[0])
+
+
+def test_plans_are_charged_as_their_subsets_are_and_others_by_single_features() -> None:
+    train = tiny_cohort(200)
+    table = ActionTable.build(train.catalog, train)
+    plans = np.zeros((len(table.subsets[1]), *train.catalog.open_slots.shape), dtype=bool)
+    plans[:, 1] = table.subsets[1]
+    np.testing.assert_allclose(table.expected_charges(train.catalog, plans), table.charges[1])
+    few = table.subsets[1].sum(axis=1) < 2
+    less = [
+        tuple(part[few] if t == 1 else part for t, part in enumerate(parts))
+        for parts in (table.subsets, table.prices, table.charges)
+    ]
+    found = ActionTable(*less).expected_charges(train.catalog, plans)
+    np.testing.assert_allclose(found, table.charges[1])  # no fees, so features add up

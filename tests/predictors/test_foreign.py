@@ -204,6 +204,17 @@ def test_methods_that_train_the_predictor_refuse_it(
         method.fit(*tiny_parts[:2], seed=0, predictor=boosted)
 
 
+@pytest.mark.parametrize(
+    ("name", "options"), [("ras", {}), ("as", {}), ("difa", {}), ("asac", {"predictor": "lstm"})]
+)
+def test_methods_with_their_own_predictor_refuse_it(
+    name: str, options: dict[str, str], boosted: BoostedPredictor
+) -> None:
+    match = f"Method '{name}' trains its own predictor, so it cannot use BoostedPredictor"
+    with pytest.raises(ConfigError, match=match):
+        method_class(name)(**options).check_predictor(boosted)
+
+
 def test_the_predictor_metric_refuses_it(members: CrossFittedPredictor, tiny_parts: Parts) -> None:
     model = NOCTA("contrastive", options={"metric": "predictor"})
     with pytest.raises(ConfigError, match="metric='predictor' reads the predictor's last layer"):

@@ -15,7 +15,7 @@ from foreign_predictors import (
 from nocta.core.errors import ConfigError, ModelError
 from nocta.predictors import fitting
 from nocta.predictors.cross_fitted import CrossFittedPredictor
-from nocta.runs.compare import compare, make_jobs
+from nocta.runs.compare import compare, make_jobs, own_predictor_notes
 from nocta.runs.fit_run import FitRequest, fit_to_folder
 from nocta.runs.predictors import is_kept
 from nocta.runs.record import Job
@@ -65,6 +65,24 @@ def test_methods_that_cannot_use_it_are_refused_before_training(
     setup = replace(small_setup, predictor=predictor)
     with pytest.raises(ConfigError, match=f"Method '{method}' trains the predictor further"):
         compare(setup, make_jobs(["static", method], [0], {}), tmp_path / "out", n_jobs=1)
+
+
+@pytest.mark.usefixtures("untrained")
+def test_a_fit_refuses_it_for_a_method_with_its_own_predictor(tmp_path: Path) -> None:
+    source = DataSource("synthetic", data_options={"n_subjects": 80})
+    request = FitRequest(source, method="ras", predictor="prevalence")
+    with pytest.raises(ConfigError, match="Method 'ras' trains its own predictor"):
+        fit_to_folder(request, tmp_path / "m")
+    assert not (tmp_path / "m").exists()
+
+
+def test_a_comparison_notes_methods_with_their_own_predictor(small_setup: Setup) -> None:
+    setup = replace(small_setup, predictor="prevalence")
+    jobs = make_jobs(["static", "ras", "asac", "difa"], [0, 1], {"asac": {"predictor": "lstm"}})
+    assert own_predictor_notes(setup, jobs) == [
+        "ras, asac and difa train their own predictor; --predictor does not apply to them."
+    ]
+    assert own_predictor_notes(replace(setup, predictor="learned"), jobs) == []
 
 
 def test_unknown_names_are_refused_with_a_hint(small_setup: Setup) -> None:

@@ -77,7 +77,7 @@ def compare(
     from nocta.report.text import failure_lines
     from nocta.runs.absent_classes import class_warnings, splits_to_look_at
     from nocta.runs.compare import compare as run
-    from nocta.runs.compare import make_jobs
+    from nocta.runs.compare import make_jobs, own_predictor_notes
     from nocta.runs.setup import Setup
 
     source = data_source(data, schema, path, data_option, split_column, fractions)
@@ -98,7 +98,8 @@ def compare(
     names = parse_methods(methods)
     wanted = make_jobs(names, range(seeds), parse_method_options(option or [], names))
     splits = splits_to_look_at(setup.source, range(seeds))
-    say_notes((), class_warnings(splits, "--fractions, --split-column"))
+    warnings = class_warnings(splits, "--fractions, --split-column")
+    say_notes(own_predictor_notes(setup, wanted), warnings)
     with stoppable(f"Finished jobs are in '{out}'; run the same command again to continue."):
         comparison = run(setup, wanted, out, n_jobs=jobs, progress=not quiet, dask=dask)
         write_comparison(comparison)

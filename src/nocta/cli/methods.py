@@ -25,12 +25,14 @@ def methods(
     """
     from nocta.core.options import Preset, check_value
     from nocta.methods.registry import method_class, method_names
+    from nocta.predictors.registry import predictor_names
 
     preset = check_value("preset", preset, Preset)
     console = Console(markup=False, highlight=False)
     if name is None:
         console.print(_overview(method_names()))
         typer.echo("`nocta methods NAME` shows the options of a method.")
+        typer.echo(f"Predictors: {', '.join(predictor_names())}")
         return
     cls = method_class(name)
     console.print(_summary(cls))

@@ -41,6 +41,7 @@ class Cohort:
         fixed_split: `(n,)` part of each subject, if the data set defines a split.
         schema: How the table was read, as plain data, so that later histories are read the same
             way; `None` if there was no table (`nocta.tables.schema.Schema.of` then builds one).
+        published: Key of the paper's table if these are its data at its prices.
 
     Example:
         >>> from nocta.testing import tiny_cohort
@@ -65,6 +66,7 @@ class Cohort:
     time_unit: str = "visit"
     fixed_split: NDArray[Any] | None = None
     schema: dict[str, Any] | None = None
+    published: str = ""
 
     def __post_init__(self) -> None:
         n, length, depth = self.values.shape
@@ -145,7 +147,7 @@ class Cohort:
 
     def with_catalog(self, catalog: Catalog) -> Cohort:
         """The same records with another catalog."""
-        return replace(self, catalog=catalog)
+        return replace(self, catalog=catalog, published="")
 
     @classmethod
     def from_table(cls, table: Any, schema: Any) -> Cohort:

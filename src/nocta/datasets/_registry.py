@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cache
 from importlib import import_module
 from pathlib import Path
@@ -120,4 +121,6 @@ def load_with_summary(
         options["path"] = path
     log = LoadLog(progress=progress)
     cohort = dataset.loader(log, **dataset.check(options))
+    if dataset.card.published and options.keys() <= {"n_subjects", "seed", "path"}:
+        cohort = replace(cohort, published=dataset.card.published)
     return cohort, LoadSummary.of(cohort, log)

@@ -49,7 +49,7 @@ class Method(ABC):
     #: The name of the method on the command line and in results.
     name: ClassVar[str]
     #: Whether `fit` uses the predictor it is given; the others train their own.
-    shares_predictor: ClassVar[bool] = False
+    shares_predictor: bool = False
     #: Whether the knob is a cost weight, so that given ones can replace those of `settings`.
     has_cost_weight: ClassVar[bool] = False
     #: Whether its policies add to a visit one feature after the other (`Policy.acts_within_visit`).
@@ -110,7 +110,11 @@ class Method(ABC):
 
     def check_predictor(self, predictor: Predictor) -> None:
         """Raise `ConfigError` if the method cannot use a predictor, fitted or not."""
-        return None
+        if not self.shares_predictor:
+            raise ConfigError(
+                f"Method '{self.name}' trains its own predictor, so it cannot use "
+                f"{type(predictor).__name__}. Leave out --predictor, or choose another method."
+            )
 
     @classmethod
     def option_bundle(cls, preset: str) -> type[Options] | None:

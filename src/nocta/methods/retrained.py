@@ -54,7 +54,7 @@ class RetrainedMethod(Method):
     knob_range: ClassVar[tuple[float, float]]
     #: Whether a larger value acquires more.
     knob_buys: ClassVar[bool] = False
-    #: The paper's values by data set.
+    #: The paper's values by `Cohort.published`.
     paper_grids: ClassVar[Mapping[str, tuple[float, ...]]] = {}
 
     policies_: dict[float, Policy]
@@ -129,7 +129,7 @@ class RetrainedMethod(Method):
 
     def _first_values(self, train: Cohort) -> Sequence[float]:
         """Knob values to begin with; override if the paper's are not always wanted."""
-        return self.paper_grids.get(train.name, ())
+        return self.paper_grids.get(train.published, ())
 
     def _knob_range(self, train: Cohort) -> tuple[float, float]:
         """Where to look for knob values; override if it follows the prices."""

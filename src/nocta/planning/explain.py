@@ -20,7 +20,7 @@ StopReason = Literal["last visit", "nothing left", "budget", "not worth its cost
 
 @dataclass(frozen=True)
 class PlanSummary:
-    """One plan, by names; losses are shown as at least 0."""
+    """One plan, by names; losses are shown as at least 0, the objective as it was estimated."""
 
     visits: dict[int, list[str]]  # the features acquired at each slot
     cost: float  # list price of the whole plan, fees included
@@ -88,7 +88,7 @@ def recommend(
         features=_names(catalog, scores.decision.features[0]),
         cost=float(scores.cost[0]),
         plan=best,
-        stopping=PlanSummary({}, 0.0, 0.0, if_stopping, if_stopping),
+        stopping=PlanSummary({}, 0.0, 0.0, max(if_stopping, 0.0), if_stopping),
         runner_up=next((plan for plan in plans[1:] if plan.visits != best.visits), None),
         prediction=scores.probabilities[0].tolist(),
         cost_weight=float(policy.cost_weight),
@@ -100,7 +100,7 @@ def recommend(
 def _summarize(scores: Scores, rank: int, catalog: Catalog) -> PlanSummary:
     found = scores.found
     plan = found.plans[0, rank]
-    numbers = (scores.prices, found.charges, found.losses, found.scores)
+    numbers = (scores.prices, found.charges, np.maximum(found.losses, 0.0), found.scores)
     visits = {int(t): _names(catalog, plan[t]) for t in np.flatnonzero(plan.any(axis=1))}
     return PlanSummary(visits, *(float(array[0, rank]) for array in numbers))
 

@@ -6,7 +6,7 @@ subject into words.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
@@ -30,7 +30,7 @@ class Scores:
 
     decision: Decision
     cost: NDArray[np.float64]  # (n,) price of the acquisition, fees included
-    #: Losses are shown as at least 0; plans are ranked by the estimates, which may be below.
+    #: As estimated and ranked: losses may be below 0, and are shown as at least 0.
     found: FoundPlans
     prices: NDArray[np.float64]  # (n, r) list price of those plans, fees included
     probabilities: NDArray[np.float32]  # (n, C) at the current slot, or the first before any visit
@@ -51,10 +51,7 @@ def score_subjects(policy: PlanningPolicy, observation: Observation) -> Scores:
     decision = Decision.from_plans(found.plans[:, 0])
     first = np.zeros_like(found.plans[:, 0])
     first[rows, np.maximum(decision.time, 0)] = decision.features
-    shown = replace(
-        found, losses=np.maximum(found.losses, 0.0), stopping=np.maximum(found.stopping, 0.0)
-    )
-    return Scores(decision, catalog.cost_of(first), shown, catalog.cost_of(found.plans), proba)
+    return Scores(decision, catalog.cost_of(first), found, catalog.cost_of(found.plans), proba)
 
 
 class FittedModel(Protocol):
@@ -110,6 +107,7 @@ def _columns(scores: Scores, model: FittedModel) -> dict[str, Any]:
     import pyarrow as pa
 
     found, decision = scores.found, scores.decision
+    loss, stopping = np.maximum(found.losses[:, 0], 0.0), np.maximum(found.stopping, 0.0)
     classes = np.array(model.classes_, dtype=str)
     names = np.array(model.catalog_.names, dtype=str)[np.nonzero(decision.features)[1]]
     ends = np.concatenate([[0], decision.features.sum(axis=1).cumsum()]).astype(np.int32)
@@ -122,8 +120,8 @@ def _columns(scores: Scores, model: FittedModel) -> dict[str, Any]:
         "cost": scores.cost,
         "plan_cost": scores.prices[:, 0],
         "expected_charge": found.charges[:, 0],
-        "expected_loss": found.losses[:, 0],
-        "expected_gain": found.stopping - found.losses[:, 0],
+        "expected_loss": loss,
+        "expected_gain": stopping - loss,
         "objective": found.scores[:, 0],
         "predicted": pa.array(classes[scores.probabilities.argmax(axis=1)].tolist()),
         "probability": pa.FixedSizeListArray.from_arrays(

@@ -33,7 +33,9 @@ class FoundPlans:
 
     plans: NDArray[np.bool_]  # (n, r, L, M)
     losses: NDArray[np.float64]  # (n, r) expected loss-to-go
-    charges: NDArray[np.float64]  # (n, r) list price less what is expected to be unavailable
+    #: (n, r) List price less what is expected to be unavailable; the `paper` preset expects that
+    #: everything is available.
+    charges: NDArray[np.float64]
     cost_weight: NDArray[np.float64]  # (n,) what one unit of cost is worth in loss (alpha)
     stopping: NDArray[np.float64]  # (n,) expected loss-to-go of acquiring nothing more
 

@@ -61,6 +61,24 @@ class ActionTable:
         )
         return replace(self, prices=prices, charges=charges)
 
+    def expected_charges(self, catalog: Catalog, plans: NDArray[np.bool_]) -> NDArray[np.float64]:
+        """Expected charges of plans, `(p,)`, at the prices of the table, which are the catalog's.
+
+        A subset that is not offered is charged the mean share of its single features.
+        """
+        total = np.zeros(len(plans))
+        for t, (subsets, charges) in enumerate(zip(self.subsets, self.charges, strict=True)):
+            chosen, which = np.unique(plans[:, t], axis=0, return_inverse=True)
+            single = subsets.sum(axis=1) == 1
+            listed = chosen @ (subsets[single].T @ self.prices[t][single])
+            charged = chosen @ (subsets[single].T @ charges[single])
+            share = np.divide(charged, listed, out=np.ones_like(listed), where=listed > 0)
+            bills = share * _prices_at(catalog, t, chosen)
+            offered = {s.tobytes(): charge for s, charge in zip(subsets, charges, strict=True)}
+            found = [offered.get(s.tobytes(), bill) for s, bill in zip(chosen, bills, strict=True)]
+            total += np.array(found)[which.reshape(-1)]
+        return total
+
 
 def _charges_at(
     catalog: Catalog, time: int, subsets: NDArray[np.bool_], recorded: NDArray[np.bool_]

@@ -143,6 +143,20 @@ def compare(
     return comparison
 
 
+def own_predictor_notes(setup: Setup, jobs: Sequence[Job]) -> list[str]:
+    """Which methods `--predictor` does not apply to; nothing if it is the default."""
+    if setup.predictor == "learned":
+        return []
+    by_label = {job.label: job for job in jobs}
+    own = [name for name, job in by_label.items() if not build_method(setup, job).shares_predictor]
+    if not own:
+        return []
+    train = "trains its" if len(own) == 1 else "train their"
+    names = " and ".join(filter(None, [", ".join(own[:-1]), own[-1]]))
+    it = "it" if len(own) == 1 else "them"
+    return [f"{names} {train} own predictor; --predictor does not apply to {it}."]
+
+
 def _check(setup: Setup, jobs: Sequence[Job]) -> None:
     """Refuse a setup or job that cannot work before anything is run."""
     if not jobs:
@@ -152,5 +166,5 @@ def _check(setup: Setup, jobs: Sequence[Job]) -> None:
         load_optuna()
     for job in {job.label: job for job in jobs}.values():
         method = build_method(setup, job)
-        if predictor is not None and job.shares_predictor:
+        if predictor is not None and method.shares_predictor:
             method.check_predictor(predictor)

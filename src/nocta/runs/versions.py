@@ -8,6 +8,9 @@ from collections.abc import Sequence
 from functools import cache
 from importlib import metadata
 from pathlib import Path
+from typing import get_args
+
+from nocta.core.plugins import Group, plugins
 
 PACKAGES = ("nocta", "numpy", "scipy", "scikit-learn", "pandas", "torch")
 #: Packages that write files, which have to be equal byte for byte, or find neighbors.
@@ -33,6 +36,8 @@ def versions(packages: Sequence[str] = PACKAGES) -> dict[str, str]:
             found[package] = metadata.version(package)
         except metadata.PackageNotFoundError:
             continue
+    for group in get_args(Group):  # packages that provide methods, predictors, ...
+        found |= {p.dist.name: p.dist.version for p in plugins(group).values() if p.dist}
     if "nocta" in found:
         found["nocta"] += f" ({source_hash()})"
     return found

@@ -181,7 +181,8 @@ def test_the_auxiliary_policy_drops_at_its_rate() -> None:
 
 
 def test_published_weights_are_tried_in_the_paper_preset_only(parts: list[Cohort]) -> None:
-    train = replace(parts[0], name="synthetic")
+    assert not Ras(preset="paper")._first_values(replace(parts[0], name="synthetic"))
+    train = replace(parts[0], published="synthetic")
     assert not Ras()._first_values(train)
     assert list(Ras(preset="paper")._first_values(train)) == [5000.0, 7000.0, 9000.0]
 

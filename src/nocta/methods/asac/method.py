@@ -107,9 +107,12 @@ class Asac(RetrainedMethod):
             out |= suggest(trial, {"entropy": (0.001, 0.1)})
         return out
 
+    def __post_init__(self) -> None:
+        self.shares_predictor = self.predictor == "shared"
+
     def check_predictor(self, predictor: Predictor) -> None:
-        if self.predictor == "shared":
-            require_network(predictor, f"Method '{self.name}'", "trains the predictor further")
+        super().check_predictor(predictor)
+        require_network(predictor, f"Method '{self.name}'", "trains the predictor further")
 
     def _prepare(
         self, train: Cohort, val: Cohort, seed: int, predictor: Predictor | None, progress: bool

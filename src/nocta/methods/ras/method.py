@@ -78,8 +78,8 @@ from nocta.predictors.recurrent import RecurrentPredictor
 _KNOB_SHARES = (0.4, 4.0)
 #: Fixed intervals that AS may choose from, in units of the usual distance of two slots.
 _FIXED_INTERVALS = (1.0, 2.0, 4.0)
-#: Longest intervals of the NOCTA paper, in the unit of the data set's slot times.
-_LONGEST = {"synthetic": 5.0, "adni": 18.0, "oai-womac": 54.0, "oai-klg": 54.0}
+#: Longest intervals of the NOCTA paper by `Cohort.published`, in the unit of the slot times.
+_LONGEST = {"synthetic": 5.0, "adni": 18.0, "womac": 54.0, "klg": 54.0}
 Hidden = Annotated[int, Field(ge=2)]
 DropRate = Annotated[float, Field(ge=0, lt=1)]
 TailShare = Annotated[float, Field(gt=0, le=1)]
@@ -108,8 +108,8 @@ class _ActiveSensing(RetrainedMethod):
     paper_grids: ClassVar[Mapping[str, tuple[float, ...]]] = {
         "synthetic": (5000.0, 7000.0, 9000.0),
         "adni": (50.0, 75.0, 100.0, 175.0),
-        "oai-womac": (2000.0, 4500.0, 9000.0),
-        "oai-klg": (1200.0, 1700.0),
+        "womac": (2000.0, 4500.0, 9000.0),
+        "klg": (1200.0, 1700.0),
     }
 
     grid: Grid = None
@@ -241,7 +241,7 @@ class Ras(_ActiveSensing):
     def _candidates(self, train: Cohort) -> list[Intervals]:
         shortest, longest = self.intervals or (
             0.0,
-            _LONGEST.get(train.name, float(np.ptp(self.slot_times_)) / 2),
+            _LONGEST.get(train.published, float(np.ptp(self.slot_times_)) / 2),
         )
         return [Intervals(self.slot_times_, shortest, longest)]
 

@@ -110,7 +110,8 @@ class DefaultPlanner(Planner):
         def sample(observation: Observation, weights: NDArray[np.float64], /) -> FoundPlans:
             worth = self.worth if options.search == "guided" else None
             plans = draw_candidates(observation, options.n_candidates, self.seed, worth)
-            charges = observation.catalog.cost_of(plans)
+            actions = self.actions_for(observation.catalog)
+            charges = actions.expected_charges(observation.catalog, plans)
             return sample_search(estimator, observation, plans, charges, weights, n_best)
 
         return grow if options.search == "beam" else sample

@@ -107,7 +107,8 @@ class PluginPlanner(Planner):
 
         def sample(observation: Observation, weights: NDArray[np.float64], /) -> FoundPlans:
             plans = draw_candidates(observation, options.n_candidates, self.seed, worth)
-            charges = observation.catalog.cost_of(plans)
+            actions = self.actions_for(observation.catalog)
+            charges = actions.expected_charges(observation.catalog, plans)
             return sample_search(estimator, observation, plans, charges, weights)
 
         return grow if isinstance(self.estimator, SequentialEstimator) else sample
