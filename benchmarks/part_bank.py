@@ -57,7 +57,7 @@ def measure(sizes: Sizes, models: Path) -> dict[str, Any]:
         done, took = timed(lambda: rollout(planner.policy(weight), test))
         own = objectives(done, weight)
         whole = own if whole is None else whole
-        labels, proba = test.labels[test.labelled], done.probabilities[test.labelled]
+        labels, proba = test.labels[test.labeled], done.probabilities[test.labeled]
         rows.append(
             {
                 "bank": size,

@@ -332,7 +332,7 @@ def test_a_part_whose_process_dies_is_scored_once_more(
     monkeypatch.setattr(score_run, "ScorePart", FragilePart)
     (cohort / "deaths").write_text(f"part-1 {deaths}")
     if deaths == 2:
-        with pytest.raises(ProcessKilled, match="Part 'part-1' ended its process twice"):
+        with pytest.raises(ProcessKilled, match="Part 'part-1' crashed its process twice"):
             score_cohort(request, cohort, out, n_jobs=2)
         assert (out / "part-0.parquet").is_file()
     score_cohort(request, cohort, out, n_jobs=2)

@@ -125,7 +125,7 @@ def test_plan_losses_agree_with_one_request_at_a_time(parts, reduction):
     for p, plan in enumerate(plans):
         alone = targets(index, np.repeat((known | plan)[None], 5, axis=0))[:, time + 1 :].sum(1)
         if reduction == "mean":
-            alone = alone / targets.labelled[index, time + 1 :].sum(1).clamp(min=1)[:, None]
+            alone = alone / targets.labeled[index, time + 1 :].sum(1).clamp(min=1)[:, None]
         torch.testing.assert_close(found[:, p], alone)
 
 
