@@ -116,8 +116,8 @@ _TEXTS = {
     "decisions": "A *new* mask is one of which retrieval has seen nothing yet, as after a start; "
     "a *seen* one has been met before. The network looks nothing up, so it does not matter to it. "
     "Before the first visit hardly anything tells subjects apart, so retrieval lets 512 of them "
-    "vote, later 24: that first decision is by far its most expensive. It is the same for everybody "
-    "of whom the same is known, so a service can keep it.",
+    "vote, later 24: that first decision is by far its most expensive. It is the same for "
+    "everybody of whom the same is known, so a service can keep it.",
     "threads": "One roll-out on two cores; processes share the subjects out. The clock counts "
     "whatever else the machine does, processor time does not.",
     "large": "Ten visits of eight features, from Parquet parts (`make bench-large`). The roll-out "

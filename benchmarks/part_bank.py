@@ -26,7 +26,7 @@ from nocta.planning.estimators.retrieval import NeighborBank
 from nocta.planning.estimators.targets import LossTargets
 from scenes import Sizes, shared_predictor, training_of
 
-#: One in so many training subjects is kept, how, and how the nearest are found; first all.
+#: One in this many training subjects is kept, how, and how the nearest are found; first all.
 BANKS: tuple[tuple[int, Sampling, Index], ...] = (
     (1, "even", "torch"),
     (2, "even", "torch"),

@@ -15,9 +15,9 @@ NOT_YET = "not measured yet"
 #: Choices may differ if the scores of two plans differ by less than this.
 TIE = 1e-5
 ESTIMATORS = ("amortized", "contrastive")
-#: Growth is judged over these sizes, and is to be at most so steep.
+#: Growth is judged over these sizes, and must be at most this steep.
 FEWEST, MOST, STEEPEST = 10_000, 1_000_000, 1.1
-#: Scoring `MOST` subjects is to stay below so many GiB.
+#: Scoring `MOST` subjects must stay below this many GiB.
 MOST_GIB = 4.0
 
 

@@ -228,7 +228,7 @@ def test_a_part_that_kills_its_workers_is_told_in_a_sentence(
     from distributed import KilledWorker
 
     class Killing(ThisProcess):
-        """Dask's word for a task whose workers all died, for so many tasks."""
+        """Dask's error for a task whose workers all died, for this many tasks."""
 
         n_workers, left = 2, deaths
 

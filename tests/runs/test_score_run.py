@@ -43,7 +43,7 @@ def history_table(cohort: Cohort, seed: int = 0) -> pd.DataFrame:
 
 
 def score_inputs(model: NOCTA, folder: Path, sizes: tuple[int, ...]) -> tuple[Path, Path]:
-    """A saved model, and a folder of histories with so many subjects per part."""
+    """A saved model, and a folder of histories with this many subjects per part."""
     model.record_ = {"cost_weights": [0.02, 0.005, 0.001]}
     model.save(folder / "model")
     cohort = folder / "cohort"
@@ -172,7 +172,7 @@ def test_a_kill_in_the_middle_of_one_file_keeps_finished_parts(
     assert "is finished already" in said[0]
 
 
-def test_a_changed_part_is_scored_anew(
+def test_a_changed_part_is_scored_again(
     inputs: tuple[Path, Path], tmp_path: Path, computed: list[str]
 ) -> None:
     model, cohort = inputs

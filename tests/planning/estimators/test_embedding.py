@@ -105,11 +105,11 @@ def test_it_tells_apart_those_who_need_other_digits():
     points = embed(embedding, History.of(val, asked), 0)
     digit, counter = val.values[:, 0, 0], val.values[:, 0, 1]
 
-    def centre(d, c):
+    def center(d, c):
         return points[torch.from_numpy((digit == d) & (counter == c))].mean(0)
 
-    same_need = (centre(0, 2) - centre(2, 2)).norm()
-    other_need = (centre(0, 2) - centre(0, 0)).norm()
+    same_need = (center(0, 2) - center(2, 2)).norm()
+    other_need = (center(0, 2) - center(0, 0)).norm()
     assert other_need > 2 * same_need
 
 

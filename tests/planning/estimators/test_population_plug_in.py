@@ -175,7 +175,7 @@ def test_the_share_draws_decisions_to_the_population(
     options = {**QUICK, "individual_share": share}
     model = NOCTA(options=options).fit(train, val, predictor=linear)
     done = model.rollout(test, model.planner_.cost_scale * 0.3).history
-    seen = ~done.unavailable.any(axis=(1, 2))  # who was asked in vain plans from there
+    seen = ~done.unavailable.any(axis=(1, 2))  # others replan after a missing value
     same = done.requested[seen]
     assert bool((same == same[0]).all()) == (share == 0.0)
 
