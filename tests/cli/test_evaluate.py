@@ -248,7 +248,7 @@ def test_test_subjects_are_not_guessed_where_the_split_is_not_told(
     args = ["--out", tmp_path / "r.csv", "--quiet", "--cost-weights", "0.005"]
     status, shown = invoke("evaluate", divided_model, small_clinic, *args)
     assert status == 2
-    assert "with column 'part' as its split, but it was read with no column" in shown
+    assert "with column 'part' as its split, but the table was read with no column" in shown
     assert invoke("evaluate", divided_model, small_clinic, *args, "--part", "all")[0] == 0
 
 
@@ -265,4 +265,4 @@ def test_another_split_of_the_same_data_is_refused(
     args = ["--out", tmp_path / "r.csv", "--quiet", "--cost-weights", "0.005", "--schema", schema]
     status, shown = invoke("evaluate", fitted_model, own, *args)
     assert status == 2
-    assert "with no column as its split, but it was read with column 'part'" in shown
+    assert "with no column as its split, but the table was read with column 'part'" in shown

@@ -308,7 +308,7 @@ def test_another_model_under_the_same_name_is_noticed(
     request = ScoreRequest.of(model, 0.005)
     tiny_models["amortized"].record_ = {"cost_weights": [1.0]}
     tiny_models["amortized"].save(model)
-    with pytest.raises(ConfigError, match="is another model"):
+    with pytest.raises(ConfigError, match="differs on the worker"):
         score_cohort(request, cohort, tmp_path / "scores", n_jobs=1)
 
 
