@@ -4,7 +4,7 @@
     python benchmarks/bench.py --quick            every part, in minutes
     python benchmarks/bench.py reference growth   some parts
 
-    python benchmarks/bench.py --table            nothing is measured, table and page made anew
+    python benchmarks/bench.py --table            nothing is measured, table and page made again
 
 Each part leaves `<part>.json` in `results/bench/` and is not run again while that is there in the
 same size, unless `--again` is given; the page says which parts were measured with other code than
@@ -25,7 +25,7 @@ from typing import Any
 
 import torch
 
-from measure import about, source_fingerprint, timed
+from measure import about, source_hash, timed
 from nocta.model.files import write_atomically
 from scenes import FULL, QUICK, TINY, Sizes
 
@@ -40,7 +40,7 @@ PARTS = {
     "bank": "part_bank",
     "methods": "part_methods",
 }
-#: Of the files; what has another one is measured anew.
+#: Version of the files; a part with another version is measured again.
 FORMAT = 2
 
 
@@ -49,7 +49,7 @@ def run_part(name: str, sizes: Sizes, out: Path, models: Path, again: bool = Fal
     file = out / f"{name}.json"
     found = _read(file)
     if found is not None and found["sizes"] == sizes.name and not again:
-        other = found["about"]["source"] != source_fingerprint()
+        other = found["about"]["source"] != source_hash()
         print(f"{name}: kept {file}{', measured with other code' if other else ''}")
         return
     print(f"{name}: measuring", flush=True)
@@ -106,7 +106,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
     given = parse(arguments)
     torch.set_num_threads(1)
-    source_fingerprint()  # of what is loaded now, whatever is edited while this runs
+    source_hash()  # of what is loaded now, whatever is edited while this runs
     for name in () if given.table else given.parts or PARTS:
         run_part(name, given.sizes, given.out, given.models, given.again)
     results, large = read_results(given.out), read_large(given.out / "large.csv")

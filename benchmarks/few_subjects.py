@@ -1,4 +1,4 @@
-"""A network against a linear model over summaries of the past, where subjects are few.
+"""A network against a linear model over summaries of the past, if subjects are few.
 
 Both are fitted on the same training subjects under random masks and judged on the same test
 subjects, from what some fixed plans acquire of them: random sets of every density, the first visit
@@ -70,7 +70,7 @@ def run_seed(source: DataSource, seed: int) -> list[dict[str, object]]:
             history = History.of(test, mask)
             found = [predictor.predict_proba(history) for predictor in fitted]
             for model, predicted in zip(MODELS, [*found, np.mean(found, axis=0)], strict=True):
-                pair = test.labels[test.labelled], predicted[test.labelled]
+                pair = test.labels[test.labeled], predicted[test.labeled]
                 scores[model].append((average_precision(*pair), cross_entropy(*pair)))
         about = {"dataset": source.data, "seed": seed, "history": name}
         for model, pairs in scores.items():

@@ -1,7 +1,7 @@
 """With everything acquired: the default predictor against gradient boosting.
 
 The same subjects, the same splits, the same history: everything recorded up to each time. Gradient
-boosting sees that history as one row per labelled (subject, time) pair: current, last, mean, lowest
+boosting sees that history as one row per labeled (subject, time) pair: current, last, mean, lowest
 and highest value of every column, how far the last is from the first and from the one before, how
 long ago and how often it was recorded, the time and the free context. Both choose on validation and
 are judged on test.
@@ -10,7 +10,7 @@ are judged on test.
     python benchmarks/full_history.py physionet2012 --seeds 5
 
 Writes `results/full-history/<dataset>.csv`, one row per seed and model; rows that are there
-already are not made again. With `--kept DIR` our predictors are not fitted anew but are those that
+already are not made again. With `--kept DIR` our predictors are not fitted again but are those that
 the comparison in DIR kept (`nocta compare ... --out DIR`).
 """
 
@@ -79,8 +79,8 @@ class Boosting:
     """Gradient boosting on summaries; size and number of trees are chosen on validation."""
 
     def fit(self, train: Cohort, val: Cohort, seed: int) -> Boosting:
-        x, y = summaries(everything(train))[train.labelled], train.labels[train.labelled]
-        x_val, y_val = summaries(everything(val))[val.labelled], val.labels[val.labelled]
+        x, y = summaries(everything(train))[train.labeled], train.labels[train.labeled]
+        x_val, y_val = summaries(everything(val))[val.labeled], val.labels[val.labeled]
         best = np.inf
         for leaves, per_leaf in GRID:
             model = HistGradientBoostingClassifier(
@@ -107,8 +107,8 @@ class Boosting:
 
 
 def judge(predicted: NDArray[np.floating], test: Cohort) -> dict[str, float]:
-    """Pooled over the labelled pairs of the test subjects."""
-    labels, probabilities = test.labels[test.labelled], predicted[test.labelled]
+    """Pooled over the labeled pairs of the test subjects."""
+    labels, probabilities = test.labels[test.labeled], predicted[test.labeled]
     return {
         "ap": average_precision(labels, probabilities),
         "roc_auc": roc_auc(labels, probabilities),

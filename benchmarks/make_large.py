@@ -3,9 +3,9 @@
     .venv/bin/python benchmarks/make_large.py --subjects 100000 --out /tmp/large
 
 A hidden disease is in one of three stages and rarely goes back. Eight tests see the stage through
-noise: the dearer, the clearer. A tenth of what was asked for is missing, at random. `cohort/` holds
-everything that was recorded, to fit on; `history/` what has been acquired of the same subjects by
-a random visit, to score. The same seed and size give the same files.
+noise: the more expensive, the clearer. A tenth of what was asked for is missing, at random.
+`cohort/` holds everything that was recorded, to fit on; `history/` what has been acquired of the
+same subjects by a random visit, to score. The same seed and size give the same files.
 """
 
 from __future__ import annotations
@@ -101,7 +101,7 @@ def write_large(folder: Path, n: int, per_part: int = 10_000, seed: int = 0) -> 
 
 
 def draw_cohort(n: int) -> Cohort:
-    """So many subjects as a cohort in memory."""
+    """This number of subjects as a cohort in memory."""
     with tempfile.TemporaryDirectory() as folder:
         list(write_large(Path(folder), n))
         path = Path(folder) / "cohort"

@@ -104,7 +104,7 @@ def exponent_with_error(
 
 
 @cache
-def source_fingerprint() -> str:
+def source_hash() -> str:
     """What the package's source is, as it was when first asked for in this process."""
     folder = Path(nocta.__file__).parent
     found = hashlib.sha256()
@@ -117,7 +117,7 @@ def about() -> dict[str, Any]:
     """Under what a measurement was made."""
     return {
         "measured": datetime.now(UTC).isoformat(timespec="seconds"),
-        "source": source_fingerprint(),
+        "source": source_hash(),
         "versions": versions(),
         "cores": os.cpu_count(),
         "threads": torch.get_num_threads(),

@@ -54,7 +54,7 @@ def write_page(results: Results, large: Table, page: Path) -> None:
 def _section(
     title: str, table: Lines, before: Sequence[str] = (), after: Sequence[str] = ()
 ) -> Lines:
-    """A title, a paragraph, a table, paragraphs; nothing where the table is empty."""
+    """A title, a paragraph, a table, paragraphs; nothing if the table is empty."""
     if not table:
         return []
     blocks = [[f"## {title}"], before, table, after]
@@ -62,7 +62,7 @@ def _section(
 
 
 def _made(results: Results) -> str:
-    """With what the parts were measured; which, where they differ."""
+    """What the parts were measured with; which parts, if they differ."""
     made: dict[str, list[str]] = {}
     for name, part in results.items():
         about = part["about"]
@@ -116,8 +116,8 @@ _TEXTS = {
     "decisions": "A *new* mask is one of which retrieval has seen nothing yet, as after a start; "
     "a *seen* one has been met before. The network looks nothing up, so it does not matter to it. "
     "Before the first visit hardly anything tells subjects apart, so retrieval lets 512 of them "
-    "vote, later 24: that first decision is by far its dearest. It is the same for everybody of "
-    "whom the same is known, so a service can keep it.",
+    "vote, later 24: that first decision is by far its most expensive. It is the same for "
+    "everybody of whom the same is known, so a service can keep it.",
     "threads": "One roll-out on two cores; processes share the subjects out. The clock counts "
     "whatever else the machine does, processor time does not.",
     "large": "Ten visits of eight features, from Parquet parts (`make bench-large`). The roll-out "
@@ -131,7 +131,7 @@ def _ras(results: Results) -> Lines:
         return []
     return [
         "The time of RAS is that of its authors' released code, which was run once apart from "
-        "this benchmark; beside ours it says how near, and is no ratio of one run."
+        "this benchmark; beside ours it says how near, and is not a ratio of one run."
     ]
 
 
@@ -144,7 +144,7 @@ def _reference(results: Results) -> Lines:
     return [
         "The reference (`benchmarks/reference.py`) is Algorithm 1 as it reads, batched over "
         "training subjects and plans. With the same networks, candidates and seeds the library "
-        f"{same} ({alike}); the lower ratio decides. Where it is quicker it shares: equal "
+        f"{same} ({alike}); the lower ratio decides. It is quicker because it shares: equal "
         "histories are planned for once, plans share their beginnings (a node of the tree of "
         "plans is scored once), equal masks share the bank's points, masks that begin alike share "
         "their beginnings, and the first layer of all plans and voters is one matrix product."
@@ -157,7 +157,7 @@ def _methods_head(results: Results) -> Lines:
     n = results["methods"]["subjects"]
     return [
         f"The synthetic task with {n[0]} training, {n[1]} validation and {n[2]} test subjects, one "
-        "operating point. All methods and the predictor take the shorter schedule of a rehearsal: "
+        "operating point. All methods and the predictor take the shorter schedule of a quick run: "
         "compare fits with each other, not with those of a comparison."
     ]
 

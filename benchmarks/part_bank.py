@@ -26,7 +26,7 @@ from nocta.planning.estimators.retrieval import NeighborBank
 from nocta.planning.estimators.targets import LossTargets
 from scenes import Sizes, shared_predictor, training_of
 
-#: One in so many training subjects is kept, how, and how the nearest are found; first all.
+#: One in this many training subjects is kept, how, and how the nearest are found; first all.
 BANKS: tuple[tuple[int, Sampling, Index], ...] = (
     (1, "even", "torch"),
     (2, "even", "torch"),
@@ -57,7 +57,7 @@ def measure(sizes: Sizes, models: Path) -> dict[str, Any]:
         done, took = timed(lambda: rollout(planner.policy(weight), test))
         own = objectives(done, weight)
         whole = own if whole is None else whole
-        labels, proba = test.labels[test.labelled], done.probabilities[test.labelled]
+        labels, proba = test.labels[test.labeled], done.probabilities[test.labeled]
         rows.append(
             {
                 "bank": size,

@@ -36,7 +36,7 @@ def measure(sizes: Sizes, models: Path) -> dict[str, Any]:
 
 
 def served(test: Cohort, estimator: EstimatorName, sizes: Sizes) -> Cohort:
-    """Everybody; fewer where each decision asks neighbours."""
+    """Everybody; fewer if each decision asks neighbors."""
     n = len(test) if estimator == "amortized" else min(sizes.served, len(test))
     return test.subset(np.arange(n))
 
@@ -48,7 +48,7 @@ def trajectories(load: Callable[[], NOCTA], test: Cohort) -> list[dict[str, Any]
     # What happens once per process is not timed.
     model.rollout(test.subset(np.arange(min(4, len(test)))), model.planner_.cost_scale)
     for factor in FACTORS:
-        model = load()  # anew: retrieval has not seen any mask yet
+        model = load()  # again: retrieval has not seen any mask yet
         done, took = timed(partial(model.rollout, test, factor * model.planner_.cost_scale))
         points.append(
             {

@@ -104,7 +104,7 @@ def _curve(estimator: str, letter: str, points: list[dict[str, Any]]) -> dict[st
 def one_case(estimator: str, case: Case) -> dict[str, Any]:
     """Processor seconds and peak memory of planning for a few subjects."""
     build = {"contrastive": _contrastive, "amortized": _amortized, "default amortized": _beam}
-    # Anew for each: retrieval keeps what it has seen of a mask.
+    # Built again for each: retrieval keeps what it has seen of a mask.
     memory = peak_mb(build[estimator](case))
     runs = [timed(build[estimator](case))[1].cpu_seconds for _ in range(_RUNS)]
     return {"cpu_seconds": min(runs) / _QUERIES, "peak_mb": memory}

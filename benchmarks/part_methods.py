@@ -1,6 +1,6 @@
 """Part `methods`: fit and roll-out of every method on one small cohort, one operating point.
 
-All take the shorter schedule of a rehearsal, the predictor that some of them share as well.
+All use the shorter schedule of a quick run, and so does the predictor that some of them share.
 """
 
 from __future__ import annotations

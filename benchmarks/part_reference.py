@@ -31,7 +31,7 @@ def measure(sizes: Sizes, models: Path) -> dict[str, Any]:
         points = []
         for factor, n in zip(factors, sizes.compared, strict=True):
             some = test.subset(np.arange(min(n, len(test))))
-            # Loaded anew: retrieval has not seen any mask yet.
+            # Loaded again: retrieval has not seen any mask yet.
             points.append(compare(fitted("paper", name, sizes, models), some, factor))
         found[name] = {"target": target, "points": points}
     return found
@@ -40,7 +40,7 @@ def measure(sizes: Sizes, models: Path) -> dict[str, Any]:
 def acting_factors(model: NOCTA, test: Cohort) -> tuple[float, float]:
     """The two highest of `FACTORS` at which subjects are followed for more than two decisions.
 
-    Where there are no two such, the lowest ones.
+    If fewer than two do so, the two lowest.
     """
     few = test.subset(np.arange(min(8, len(test))))
     acting = [
@@ -77,9 +77,9 @@ def compare(model: NOCTA, test: Cohort, factor: float) -> dict[str, Any]:
 
 
 def _widest_tie(policy: ReferencePolicy, test: Cohort, fast: Rollout, plain: Rollout) -> float:
-    """Where the two part, by how much the plain scores of their choices differ, at most.
+    """The largest difference in plain score between the choices of the two, if they differ.
 
-    Infinite where no candidate explains what one of them did: that is no tie.
+    Infinite if no candidate explains what one of them did: that is not a tie.
     """
     widest = 0.0
     differs = (fast.history.requested != plain.history.requested).any(axis=2)

@@ -83,7 +83,7 @@ def roll_out_share(
     own = test.subset(np.arange(len(test))[share])
     found = []
     for _ in range(1 if sizes.name == "tiny" else _REPEAT):
-        # Loaded anew: retrieval has not seen any mask yet.
+        # Loaded again: retrieval has not seen any mask yet.
         model = fitted("default", estimator, sizes, models)
         work = partial(model.rollout, own, _FACTOR * model.planner_.cost_scale)
         assert _start is not None

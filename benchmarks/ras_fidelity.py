@@ -1,9 +1,9 @@
 """RAS on the task its authors made for it, beside the numbers they report.
 
 Qin, van der Schaar and Lee (2023) describe subjects who begin to progress at a random time, nine
-in ten slowly and one in ten fast. A dear marker tells the risk, a cheap and noisy one hints at it,
-two others oscillate and tell nothing. Everything is judged on test subjects, over several draws,
-or over several splits of the one draw the authors released with their code:
+in ten slowly and one in ten fast. An expensive marker tells the risk, a cheap and noisy one hints
+at it, two others oscillate and tell nothing. Everything is judged on test subjects, over several
+draws, or over several splits of the one draw the authors released with their code:
 
     python benchmarks/ras_fidelity.py --seeds 5 --methods ras
     python benchmarks/ras_fidelity.py --seeds 5 --released synthetic_data.npz

@@ -4,7 +4,7 @@ One subject at a time, as Algorithm 1 reads, but batched over training subjects 
 plans. NOCT-Contrastive embeds the query and all training subjects under the query's mask, takes
 the nearest, and for every plan, voter and later time builds the masked input and predicts.
 NOCT-Amortized builds one network input per plan. Nothing is shared between subjects, plans or
-times, but for two things anybody would share: candidates are drawn once per slot, and where
+times, but for two things anybody would share: candidates are drawn once per slot, and if
 nothing at all is known about anybody the first decision is made once.
 
 It takes the fitted networks, candidates and seeds of the `paper` preset, so it must choose as the

@@ -130,7 +130,7 @@ def synthetic_parts(sizes: Sizes) -> Parts:
 
 
 def fitted(preset: Preset, estimator: EstimatorName, sizes: Sizes, folder: Path) -> nocta.NOCTA:
-    """A model of the synthetic task; fitted where the folder does not hold one of this recipe."""
+    """A model of the synthetic task; fitted if the folder does not hold one of this recipe."""
     kept = folder / f"{sizes.name}-{preset}-{estimator}"
     model = unfitted(preset, estimator, sizes)
     wanted = recipe(model, sizes)
@@ -160,7 +160,7 @@ def recipe(model: nocta.NOCTA, sizes: Sizes) -> str:
 def shared_predictor(
     preset: Preset, train: Cohort, val: Cohort, sizes: Sizes, *, quick: bool = False
 ) -> CrossFittedPredictor:
-    """The predictor of a preset (of its rehearsal, if `quick`), or one trained for an instant."""
+    """The predictor of a preset (of its quick run, if `quick`), or one trained for an instant."""
     if sizes.trained:
         return fit_predictor(train, val, preset, quick=quick)
     network = MLPPredictor() if preset == "paper" else RecurrentPredictor()

@@ -21,7 +21,7 @@ ON_PAPER = {
     ("amortized", "M"): "1",
     ("amortized", "|O|"): "1",
     ("default amortized", "L"): "1: one step per later slot",
-    ("default amortized", "M"): "1: subsets are proposed where there are many features",
+    ("default amortized", "M"): "1: subsets are proposed if there are many features",
 }
 #: Columns of large.csv, and what the page calls them.
 LARGE_COLUMNS = {
@@ -36,7 +36,7 @@ LARGE_COLUMNS = {
 
 
 def markdown(head: Sequence[str], body: Sequence[Sequence[str]]) -> Lines:
-    """A table as lines of Markdown; nothing where it has no body."""
+    """A table as lines of Markdown; nothing if it has no body."""
     if not body:
         return []
     lines = [f"| {' | '.join(head)} |", f"|{'---|' * len(head)}"]

@@ -12,12 +12,12 @@ Table = Sequence[dict[str, str]]
 #: A network that is hardly trained may stop at once; then there is nothing to time.
 IDLE = "void: nobody is followed for more than two decisions"
 NOT_YET = "not measured yet"
-#: Choices may differ where two plans score alike to so much.
+#: Choices may differ if the scores of two plans differ by less than this.
 TIE = 1e-5
 ESTIMATORS = ("amortized", "contrastive")
-#: Growth is judged over these sizes, and is to be at most so steep.
+#: Growth is judged over these sizes, and must be at most this steep.
 FEWEST, MOST, STEEPEST = 10_000, 1_000_000, 1.1
-#: Scoring `MOST` subjects is to stay below so many GiB.
+#: Scoring `MOST` subjects must stay below this many GiB.
 MOST_GIB = 4.0
 
 
@@ -101,7 +101,7 @@ def _beside_ras(part: dict[str, Any]) -> Row:
 
 
 def followed(points: Sequence[dict[str, Any]]) -> list[float]:
-    """Milliseconds where subjects were followed: stopping at once is no trajectory."""
+    """Milliseconds, if subjects were followed: stopping at once is not a trajectory."""
     return [point["ms"] for point in points if point["decisions_per_subject"] > 2]
 
 

@@ -3,7 +3,7 @@
     pytest benchmarks/test_decide.py --benchmark-timer=time.process_time
 
 Slots are before the first visit, early, and late. Every subject has a mask of their own; it was
-met before, or the model meets it for the first time (retrieval then looks at its bank anew).
+met before, or the model meets it for the first time (retrieval then looks at its bank again).
 """
 
 from __future__ import annotations

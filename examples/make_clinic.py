@@ -1,6 +1,6 @@
 """Draw `clinic.csv`: the visits of an invented liver clinic, and one patient to plan for.
 
-Run `python examples/make_clinic.py` to write the two CSV files anew; the seed makes them the same
+Run `python examples/make_clinic.py` to write the two CSV files again; the seed makes them the same
 each time. Behind every patient runs a hidden severity that drifts faster with age and with
 drinking. Blood values and the stiffness of the liver follow it with noise; the label is the
 doctor's stage, cut from it. Visits come a little early or late, some never take place, some

@@ -39,8 +39,8 @@ class BoostedPredictor(Predictor):
         rng, rows, labels = np.random.default_rng(seed), [], []
         for _ in range(3):
             asked = random_requests(len(train), train.catalog.open_slots, rng)
-            rows.append(last_values(History.of(train, asked))[train.labelled])
-            labels.append(train.labels[train.labelled])
+            rows.append(last_values(History.of(train, asked))[train.labeled])
+            labels.append(train.labels[train.labeled])
         self.n_classes_ = train.n_classes
         self.subjects_ = set(train.subjects.tolist())
         model = HistGradientBoostingClassifier(max_iter=self.max_iter, random_state=seed)
@@ -61,7 +61,7 @@ class PrevalencePredictor(Predictor):
     def fit(self, train: Cohort, val: Cohort, *, seed: int, progress: bool = False) -> Self:
         self.n_classes_ = train.n_classes
         counts = [
-            np.bincount(train.labels[train.labelled[:, k], k], minlength=train.n_classes) + 1
+            np.bincount(train.labels[train.labeled[:, k], k], minlength=train.n_classes) + 1
             for k in range(train.n_times)
         ]
         self.log_frequency_ = np.log(np.stack(counts)).astype(np.float32)

@@ -230,7 +230,7 @@ def test_a_predictor_with_dice_fails(cohort):
         check_predictor(Restless(2), cohort)
 
 
-class Unnormalised(RunningMeanPredictor):
+class Unnormalized(RunningMeanPredictor):
     def predict_proba(self, history):
         return super().predict_proba(history) * 2
 
@@ -250,7 +250,7 @@ class Transposed(RunningMeanPredictor):
 @pytest.mark.parametrize(
     ("kind", "message"),
     [
-        (Unnormalised, "sum to one"),
+        (Unnormalized, "sum to one"),
         (Filler, "changes the history"),
         (Transposed, "expected"),
     ],

@@ -108,7 +108,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_parts_leave_files_and_a_page(folder: Path) -> None:
     found = json.loads((folder / "reference.json").read_text())
     assert found["sizes"] == "tiny"
-    assert found["about"]["source"] == measure.source_fingerprint()
+    assert found["about"]["source"] == measure.source_hash()
     for name in ("contrastive", "amortized"):
         first, second = found[name]["points"]
         assert first["factor"] > second["factor"] > 0
@@ -147,7 +147,7 @@ def test_a_file_of_another_format_is_no_result(tmp_path: Path) -> None:
     assert bench.read_results(tmp_path) == {}
 
 
-def test_a_kept_model_of_another_recipe_is_fitted_anew(folder: Path) -> None:
+def test_a_kept_model_of_another_recipe_is_fitted_again(folder: Path) -> None:
     kept = folder / "models" / "tiny-paper-amortized"
     file = kept / scenes.RECIPE
     wanted = file.read_text()

@@ -173,6 +173,6 @@ def test_a_class_that_a_part_never_shows_is_warned_of(args: list[object], tmp_pa
     status, shown = invoke(command, *data, *rest, "--out", tmp_path / "out", "--quiet")
     assert status == 0, shown
     for part in ("validation", "test"):
-        said = f"Warning: class 'decompensated' has no labelled visit in the {part} part. Such"
+        said = f"Warning: class 'decompensated' has no labeled visit in the {part} part. Such"
         assert said in shown
     assert "training part" not in shown

@@ -143,10 +143,10 @@ def test_other_prices_keep_the_test_subjects(
     fitted_model: Path, small_clinic: Path, tmp_path: Path
 ) -> None:
     text = small_clinic.with_name("clinic.schema.toml").read_text("utf-8")
-    dearer = tmp_path / "dearer.toml"
-    dearer.write_text(text.replace("cost = 60.0", "cost = 6000.0"), "utf-8")
+    costlier = tmp_path / "costlier.toml"
+    costlier.write_text(text.replace("cost = 60.0", "cost = 6000.0"), "utf-8")
     args = ["--out", tmp_path / "r.csv", "--quiet", "--cost-weights", "0.001"]
-    assert invoke("evaluate", fitted_model, small_clinic, *args, "--schema", dearer)[0] == 0
+    assert invoke("evaluate", fitted_model, small_clinic, *args, "--schema", costlier)[0] == 0
     (row,) = rows(tmp_path / "r.csv")
     assert row["split"] == "test"
     assert float(row["cost"]) < 6000
@@ -248,7 +248,7 @@ def test_test_subjects_are_not_guessed_where_the_split_is_not_told(
     args = ["--out", tmp_path / "r.csv", "--quiet", "--cost-weights", "0.005"]
     status, shown = invoke("evaluate", divided_model, small_clinic, *args)
     assert status == 2
-    assert "with column 'part' as its split, but it was read with no column" in shown
+    assert "with column 'part' as its split, but the table was read with no column" in shown
     assert invoke("evaluate", divided_model, small_clinic, *args, "--part", "all")[0] == 0
 
 
@@ -265,4 +265,4 @@ def test_another_split_of_the_same_data_is_refused(
     args = ["--out", tmp_path / "r.csv", "--quiet", "--cost-weights", "0.005", "--schema", schema]
     status, shown = invoke("evaluate", fitted_model, own, *args)
     assert status == 2
-    assert "with no column as its split, but it was read with column 'part'" in shown
+    assert "with no column as its split, but the table was read with column 'part'" in shown

@@ -72,7 +72,7 @@ def test_the_card_names_data_costs_limits_and_privacy(fitted_model: Path) -> Non
 def test_test_subjects_are_never_touched(
     small_clinic: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fitted_model: Path
 ) -> None:
-    """Fitting anew on data whose test subjects are nonsense gives the same arrays."""
+    """Fitting again on data whose test subjects are nonsense gives the same arrays."""
     request = fit_run.FitRequest(
         fit_run.DataSource(str(small_clinic), str(small_clinic.with_name("clinic.schema.toml"))),
         quick=True,

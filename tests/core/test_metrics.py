@@ -136,7 +136,7 @@ def test_summary_pools_over_pairs_and_reports_each_time():
     assert found["stop_histogram"] == [1, 1, 1]
 
 
-def test_summary_of_unlabelled_subjects_is_nan_not_an_error():
+def test_summary_of_unlabeled_subjects_is_nan_not_an_error():
     found = metrics.summarize(make_rollout([[-1, -1]], binary([[0.5, 0.5]])))
     assert all(math.isnan(found[name]) for name in metrics.ALL_METRICS)
     assert math.isnan(found["mean_stop_time"])
@@ -149,7 +149,7 @@ def test_rollout_summary_is_the_same_thing():
     assert "per_time" not in metrics.summarize(done, per_time=False)
 
 
-def test_predictions_of_unlabelled_cells_do_not_matter():
+def test_predictions_of_unlabeled_cells_do_not_matter():
     cohort = tiny_cohort(12)
     done = rollout(FixedPlanPolicy(cohort.catalog.open_slots, RunningMeanPredictor(2)), cohort)
     changed = done.probabilities.copy()

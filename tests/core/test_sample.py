@@ -42,7 +42,7 @@ def test_sampled_plans_are_distinct_and_begin_with_the_empty_one() -> None:
     assert len(np.unique(plans.reshape(len(plans), -1), axis=0)) == len(plans)
 
 
-def test_guided_plans_favour_what_is_important() -> None:
+def test_guided_plans_favor_what_is_important() -> None:
     wide = np.ones((4, 4), dtype=bool)
     importance = np.full((4, 4), 0.01)
     importance[2, 3] = 10.0

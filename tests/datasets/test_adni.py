@@ -57,7 +57,7 @@ def test_both_spellings_and_transitions_are_understood(
     assert "not understood" not in str(summary)
 
 
-def test_unknown_diagnosis_is_reported_and_unlabelled(tmp_path: Path) -> None:
+def test_unknown_diagnosis_is_reported_and_unlabeled(tmp_path: Path) -> None:
     rows = [*complete_patient(1), adni_row(1, "m60", "Unsure")]
     cohort, summary = datasets.load_with_summary(
         "adni", path=write_adni(tmp_path / "ADNIMERGE.csv", rows)

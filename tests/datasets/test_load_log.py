@@ -15,7 +15,7 @@ def test_report_counts_what_the_cohort_holds() -> None:
     summary = LoadSummary.of(cohort, log)
     assert summary.n_subjects == 12
     assert summary.n_visits == cohort.visits.sum()
-    assert summary.n_labels == cohort.labelled.sum()
+    assert summary.n_labels == cohort.labeled.sum()
     offered = cohort.visits.sum() * cohort.catalog.n_features
     assert summary.missing == pytest.approx(1 - cohort.recorded.sum() / offered)
     assert "read a/file.csv" in str(summary)

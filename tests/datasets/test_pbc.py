@@ -29,16 +29,16 @@ def test_cohort_has_312_patients_on_ten_slots(event: Cohort) -> None:
 
 
 def test_sixteen_percent_of_the_visits_precede_an_event(event: Cohort) -> None:
-    assert np.mean(event.labels[event.labelled] == 1) == pytest.approx(0.16, abs=0.005)
+    assert np.mean(event.labels[event.labeled] == 1) == pytest.approx(0.16, abs=0.005)
 
 
 def test_forty_eight_percent_of_the_visits_are_stage_four(stage: Cohort) -> None:
-    assert np.mean(stage.labels[stage.labelled] == 1) == pytest.approx(0.48, abs=0.01)
+    assert np.mean(stage.labels[stage.labeled] == 1) == pytest.approx(0.48, abs=0.01)
 
 
 def test_labels_end_with_the_visits(event: Cohort, stage: Cohort) -> None:
-    assert not event.labelled[~event.visits].any()
-    np.testing.assert_array_equal(stage.labelled, stage.visits)
+    assert not event.labeled[~event.visits].any()
+    np.testing.assert_array_equal(stage.labeled, stage.visits)
 
 
 def test_first_patient_reads_as_in_the_table(event: Cohort) -> None:

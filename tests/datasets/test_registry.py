@@ -52,7 +52,7 @@ def test_what_a_name_fixes_is_no_option() -> None:
 
 
 def test_path_is_refused_where_nothing_is_read() -> None:
-    with pytest.raises(ConfigError, match="'synthetic' needs no files"):
+    with pytest.raises(ConfigError, match="'synthetic' does not use files"):
         datasets.load("synthetic", path="somewhere")
 
 

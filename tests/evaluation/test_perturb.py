@@ -61,7 +61,7 @@ def test_every_label_changes_but_none_appears(cohort):
 
 def test_availability_changes_slots_visits_and_labels(cohort):
     world = perturb(cohort, ["availability"], ask(cohort), 0, np.random.default_rng(1))
-    for name in ("recorded", "visits", "labelled"):
+    for name in ("recorded", "visits", "labeled"):
         before, now = getattr(cohort, name), getattr(world, name)
         assert (before & ~now)[:, 1:].any(), f"nothing taken away from {name}"
         assert (~before & now)[:, 1:].any(), f"nothing added to {name}"

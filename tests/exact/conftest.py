@@ -50,7 +50,7 @@ class Worlds:
         return [worlds[which.reshape(-1) == g] for g in range(which.max() + 1)]
 
     def reward(self, group, t, action):
-        """Unnormalised reward less weighted cost at one time."""
+        """Unnormalized reward less weighted cost at one time."""
         mass = np.bincount(self.labels[group, t], self.probability[group])
         total = mass.sum()
         price = self.cost_weight * self.costs[t][list(action)].sum() * total

@@ -184,7 +184,7 @@ def test_it_is_for_one_subject_at_a_time_that_exists(
     model = tiny_models["amortized"]
     with pytest.raises(ConfigError, match="the history has 3"):
         model.decide(History.empty(tiny_parts[2].catalog, tiny_parts[2].context[:3]))
-    with pytest.raises(ConfigError, match="slots run from 0 to 3"):
+    with pytest.raises(ConfigError, match="use 0 to 3, or -1 before"):
         model.decide(newcomer, time=4)
 
 

@@ -148,7 +148,7 @@ def test_what_is_known_to_be_missing_is_not_planned(
         assert not (found.plans & ~cohort.recorded[:, None]).any()
 
 
-def test_higher_cost_weights_never_buy_dearer_plans(
+def test_higher_cost_weights_never_buy_more_expensive_plans(
     estimator: SequentialEstimator, actions: ActionTable, tiny_parts: Parts
 ) -> None:
     observation = observe(tiny_parts[2], -1)

@@ -93,11 +93,11 @@ def test_proposals_begin_with_what_is_worth_most() -> None:
 def test_other_prices_keep_the_subsets() -> None:
     cohort = tiny_cohort(20)
     table = ActionTable.build(cohort.catalog, cohort)
-    dearer = table.with_charges(cohort.catalog.with_costs({"scan": 30.0}), None)
-    for before, after in zip(table.subsets, dearer.subsets, strict=True):
+    costlier = table.with_charges(cohort.catalog.with_costs({"scan": 30.0}), None)
+    for before, after in zip(table.subsets, costlier.subsets, strict=True):
         np.testing.assert_array_equal(before, after)
-    assert dearer.prices[0].max() == pytest.approx(31.5)
-    np.testing.assert_array_equal(dearer.prices[0], dearer.charges[0])
+    assert costlier.prices[0].max() == pytest.approx(31.5)
+    np.testing.assert_array_equal(costlier.prices[0], costlier.charges[0])
 
 
 def test_plans_are_charged_as_their_subsets_are_and_others_by_single_features() -> None:

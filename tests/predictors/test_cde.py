@@ -67,9 +67,9 @@ def test_a_value_that_repeats_itself_is_still_an_event(
 def test_it_beats_the_base_rate(predictor: CdePredictor, parts: list[Cohort]) -> None:
     cohort = parts[1]
     found = predictor.predict_proba(History.of(cohort, np.ones_like(cohort.recorded)))
-    truth, labelled = cohort.labels, cohort.labelled
-    right = (found.argmax(axis=2) == truth)[labelled].mean()
-    assert right > np.bincount(truth[labelled]).max() / labelled.sum() + 0.05
+    truth, labeled = cohort.labels, cohort.labeled
+    right = (found.argmax(axis=2) == truth)[labeled].mean()
+    assert right > np.bincount(truth[labeled]).max() / labeled.sum() + 0.05
 
 
 def test_without_torchcde_the_error_names_the_extra(

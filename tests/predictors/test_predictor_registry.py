@@ -97,7 +97,7 @@ def test_plug_ins_are_found_by_name() -> None:
     [
         ("bosted", "There is no predictor 'bosted'. Did you mean 'boosted'.*Known: learned, bayes"),
         ("sized", "cannot be constructed without arguments.*Give every argument"),
-        ("fixed", "is not a class with `fit"),
+        ("fixed", "must be a class with `fit"),
         ("learned", "built-in rule"),
     ],
 )

@@ -39,7 +39,7 @@ def test_probabilities_follow_what_was_acquired(
     fitted: RecurrentPredictor, tiny_parts: Parts
 ) -> None:
     test = tiny_parts[2]
-    seen = test.labelled
+    seen = test.labeled
     losses = []
     for share in (0.0, 1.0):
         asked = np.full(test.recorded.shape, bool(share))

@@ -51,7 +51,7 @@ def losses(predictor: SummaryPredictor, cohort: Cohort) -> list[float]:
     out = []
     for asked in (np.zeros_like(cohort.recorded), np.ones_like(cohort.recorded)):
         proba = predictor.predict_proba(History.of(cohort, asked))
-        out.append(cross_entropy(cohort.labels[cohort.labelled], proba[cohort.labelled]))
+        out.append(cross_entropy(cohort.labels[cohort.labeled], proba[cohort.labeled]))
     return out
 
 
@@ -294,7 +294,7 @@ def test_an_unfitted_predictor_says_so(cohort: Cohort) -> None:
 
 def test_very_many_subjects_are_sampled(tiny_parts: Parts) -> None:
     train, val, _ = tiny_parts
-    n_pairs = int(train.labelled.sum())
+    n_pairs = int(train.labeled.sum())
     limits = RowLimits(wanted=1, most=2 * n_pairs)
     asked_of: list[np.ndarray] = []
 

@@ -111,7 +111,7 @@ class Leaking(Honest):
 
 
 class LeakingLate(Honest):
-    """Is honest at every operating point but the dearest."""
+    """Is honest at every operating point but the most expensive."""
 
     name = "fake-leaking-late"
 

@@ -41,7 +41,7 @@ def test_the_part_is_named_with_what_it_means(
     name = parts[i].classes[1]
     parts[i] = without(parts[i], 1)
     (found,) = class_warnings([(0, parts)])
-    assert found.startswith(f"class '{name}' has no labelled visit in the {part} part. Such a")
+    assert found.startswith(f"class '{name}' has no labeled visit in the {part} part. Such a")
     assert meaning in found
     assert "Merge rare classes in the table, or change the split (--seed, --fractions)." in found
 
@@ -49,14 +49,14 @@ def test_the_part_is_named_with_what_it_means(
 def test_seeds_are_named_where_it_is_not_all_of_them(parts: list[Cohort]) -> None:
     other = [parts[0], without(without(parts[1], 0), 1), parts[2]]
     (found,) = class_warnings([(0, parts), (3, other), (4, other)])
-    assert "have no labelled visit in the validation part of seeds 3, 4." in found
+    assert "have no labeled visit in the validation part of seeds 3, 4." in found
     assert found.startswith("classes ")
 
 
 def test_a_class_that_nobody_has_is_said_once(parts: list[Cohort]) -> None:
     more = [replace(part, classes=(*part.classes, "unheard of")) for part in parts]
     (found,) = class_warnings([(0, more), (1, more)])
-    assert found.startswith("class 'unheard of' has no labelled visit in any part. Take it out")
+    assert found.startswith("class 'unheard of' has no labeled visit in any part. Take it out")
 
 
 def test_drawn_data_and_later_splits_of_large_ones_are_passed_over() -> None:

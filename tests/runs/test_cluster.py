@@ -130,12 +130,12 @@ def test_other_data_on_a_worker_are_noticed(
     check = DataCheck(exact.source, "something else")
     with cluster.connect(real.address) as workers:
         task = workers.submit(run_task, exact, Task(0, Job("nothing", 0)), None, None, check)
-        with pytest.raises(ConfigError, match="holds other data on the worker"):
+        with pytest.raises(ConfigError, match="has different contents on the worker"):
             task.result()
     monkeypatch.setattr("nocta.runs.sweep.hash_data", lambda cohort: "something else")
     jobs = [Job("nothing", 0)]
     (failure,) = sweep(exact, jobs, JobStore(tmp_path), dask=real.address)
-    assert "holds other data on the worker" in failure.reason
+    assert "has different contents on the worker" in failure.reason
     assert "Traceback" in (tmp_path / "jobs" / "nothing-seed0.error").read_text()
 
 
@@ -228,7 +228,7 @@ def test_a_part_that_kills_its_workers_is_told_in_a_sentence(
     from distributed import KilledWorker
 
     class Killing(ThisProcess):
-        """Dask's word for a task whose workers all died, for so many tasks."""
+        """Dask's error for a task whose workers all died, for this many tasks."""
 
         n_workers, left = 2, deaths
 
@@ -250,7 +250,7 @@ def test_a_part_that_kills_its_workers_is_told_in_a_sentence(
     if deaths == 1:
         assert score_cohort(request, cohort, out, dask="there") == sum(FEW)
     else:
-        with pytest.raises(ProcessKilled, match="Part 'part-1' ended its process twice"):
+        with pytest.raises(ProcessKilled, match="Part 'part-1' crashed its process twice"):
             score_cohort(request, cohort, out, dask="there")
         assert (out / "part-0.parquet").is_file()
 

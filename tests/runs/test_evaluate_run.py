@@ -21,7 +21,7 @@ from nocta.runs.saved import Judged
 from small_models import Parts
 
 SETTINGS = [{"cost_weight": 0.01}, {"cost_weight": 0.001, "budget": 3.0}]
-#: Of the test subjects, at most so many in a piece, which makes so many pieces.
+#: Test subjects in a piece, at most, and the number of pieces that this makes.
 PIECE, N_PIECES = 5, 4
 LIMITS = Limits(rollout_subjects=PIECE)
 

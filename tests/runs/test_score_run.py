@@ -43,7 +43,7 @@ def history_table(cohort: Cohort, seed: int = 0) -> pd.DataFrame:
 
 
 def score_inputs(model: NOCTA, folder: Path, sizes: tuple[int, ...]) -> tuple[Path, Path]:
-    """A saved model, and a folder of histories with so many subjects per part."""
+    """A saved model, and a folder of histories with this many subjects per part."""
     model.record_ = {"cost_weights": [0.02, 0.005, 0.001]}
     model.save(folder / "model")
     cohort = folder / "cohort"
@@ -172,7 +172,7 @@ def test_a_kill_in_the_middle_of_one_file_keeps_finished_parts(
     assert "is finished already" in said[0]
 
 
-def test_a_changed_part_is_scored_anew(
+def test_a_changed_part_is_scored_again(
     inputs: tuple[Path, Path], tmp_path: Path, computed: list[str]
 ) -> None:
     model, cohort = inputs
@@ -308,7 +308,7 @@ def test_another_model_under_the_same_name_is_noticed(
     request = ScoreRequest.of(model, 0.005)
     tiny_models["amortized"].record_ = {"cost_weights": [1.0]}
     tiny_models["amortized"].save(model)
-    with pytest.raises(ConfigError, match="is another model"):
+    with pytest.raises(ConfigError, match="differs on the worker"):
         score_cohort(request, cohort, tmp_path / "scores", n_jobs=1)
 
 
@@ -332,7 +332,7 @@ def test_a_part_whose_process_dies_is_scored_once_more(
     monkeypatch.setattr(score_run, "ScorePart", FragilePart)
     (cohort / "deaths").write_text(f"part-1 {deaths}")
     if deaths == 2:
-        with pytest.raises(ProcessKilled, match="Part 'part-1' ended its process twice"):
+        with pytest.raises(ProcessKilled, match="Part 'part-1' crashed its process twice"):
             score_cohort(request, cohort, out, n_jobs=2)
         assert (out / "part-0.parquet").is_file()
     score_cohort(request, cohort, out, n_jobs=2)

@@ -201,7 +201,7 @@ def test_changed_data_have_another_hash() -> None:
     cohort = DataSource("synthetic", max_subjects=10).load(0)
     labels = cohort.labels.copy()
     labels[3, 4] += 1
-    dearer = cohort.with_catalog(cohort.catalog.with_costs({"digit": 2.0}))
-    found = {hash_data(c) for c in (cohort, replace(cohort, labels=labels), dearer)}
+    costlier = cohort.with_catalog(cohort.catalog.with_costs({"digit": 2.0}))
+    found = {hash_data(c) for c in (cohort, replace(cohort, labels=labels), costlier)}
     assert len(found) == 3
     assert hash_data(cohort) == hash_data(cohort.subset(slice(None)))

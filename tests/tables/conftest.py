@@ -16,7 +16,7 @@ def broken() -> Path:
 
 @pytest.fixture
 def visits() -> pd.DataFrame:
-    """Three patients: ragged, with empty cells, an unlabelled visit and text."""
+    """Three patients: ragged, with empty cells, an unlabeled visit and text."""
     return pd.DataFrame(
         {
             "patient": ["a", "a", "a", "b", "b", "c"],

@@ -34,7 +34,7 @@ def test_the_clinic_is_ragged_and_its_label_learnable() -> None:
     cohort = Cohort.from_table(EXAMPLES / "clinic.csv", EXAMPLES / "clinic.schema.toml")
     assert len(cohort) == 300
     assert cohort.visits.mean() < 0.9
-    assert (cohort.visits & ~cohort.labelled).any()
+    assert (cohort.visits & ~cohort.labeled).any()
     stiffness = cohort.values[:, :, cohort.catalog.columns.index("stiffness")]
-    known = cohort.labelled & ~np.isnan(stiffness)
+    known = cohort.labeled & ~np.isnan(stiffness)
     assert np.corrcoef(np.log(stiffness[known]), cohort.labels[known])[0, 1] > 0.6

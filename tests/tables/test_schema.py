@@ -52,9 +52,9 @@ def test_the_schema_of_a_cohort_follows_its_prices(
     visits: pd.DataFrame, schema: dict[str, Any]
 ) -> None:
     cohort = read_cohort(visits, schema)
-    dearer = cohort.with_catalog(cohort.catalog.with_costs({"alt": 30.0}))
-    of = Schema.of(dearer)
-    assert of.catalog() == dearer.catalog
+    costlier = cohort.with_catalog(cohort.catalog.with_costs({"alt": 30.0}))
+    of = Schema.of(costlier)
+    assert of.catalog() == costlier.catalog
     assert of.categories == {"sex": ["F", "M"]}
 
 

@@ -31,9 +31,7 @@ COMMANDS: dict[str, Row] = {
         "Train on the synthetic task and write a report, in about 5 minutes.",
         "nocta demo --out demo",
     ),
-    "datasets": Row(
-        "List the built-in data sets, or show the card of one.", "nocta datasets pbc-event"
-    ),
+    "datasets": Row("List the data sets, or show the card of one.", "nocta datasets pbc-event"),
     "init": Row("Draft schema.toml from a long table.", "nocta init clinic.csv --costs prices.csv"),
     "describe": Row(
         "Show the data card of a cohort; draw it with --figure.",

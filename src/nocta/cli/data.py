@@ -22,8 +22,8 @@ DataArgument = Annotated[
     str,
     Argument(
         metavar="DATA",
-        help="A built-in data set (see `nocta datasets`), a CSV or Parquet file, or a folder of "
-        "Parquet files.",
+        help="A data set (see `nocta datasets`), a CSV or Parquet file, or a folder of Parquet "
+        "files.",
     ),
 ]
 SchemaOption = Annotated[

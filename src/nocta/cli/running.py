@@ -25,8 +25,8 @@ PredictorOption = Annotated[
     str,
     Option(
         "--predictor",
-        help="Predictor that the methods share: `learned`, `bayes` (synthetic only), or the name "
-        "of an installed predictor.",
+        help="Predictor that the methods share: `learned`, `bayes` (only for data drawn from a "
+        "known finite task), or the name of an installed predictor.",
     ),
 ]
 PointsOption = Annotated[

@@ -118,9 +118,11 @@ class Cohort:
         return np.asarray(any_column & self.visits[:, :, None] & self.catalog.open_slots)
 
     @property
-    def labelled(self) -> NDArray[np.bool_]:
+    def labeled(self) -> NDArray[np.bool_]:
         """Which (subject, time) pairs have a label, `(n, L)`."""
         return np.asarray(self.labels >= 0)
+
+    labelled = labeled
 
     def subset(self, index: NDArray[Any] | Sequence[int] | slice) -> Cohort:
         """The subjects at these positions, in this order."""

@@ -146,8 +146,8 @@ def evaluate_pairs(
     labels: Labels, probabilities: Probabilities, names: Collection[str] = ALL_METRICS
 ) -> dict[str, float]:
     """Metrics of `(n, L)` labels (-1: none) and `(n, L, C)` probabilities, pooled."""
-    labelled = labels >= 0
-    truth, predicted = labels[labelled], probabilities[labelled]
+    labeled = labels >= 0
+    truth, predicted = labels[labeled], probabilities[labeled]
     out = {name: METRICS[name](truth, predicted) for name in METRICS if name in names}
     if "tail_loss" in names:
         out["tail_loss"] = tail_loss(pair_losses(labels, probabilities))

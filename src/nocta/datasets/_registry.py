@@ -117,7 +117,7 @@ def load_with_summary(
     dataset = get(name)
     if path is not None:
         if "path" not in dataset.options:
-            raise ConfigError(f"'{name}' needs no files; leave out the path '{path}'.")
+            raise ConfigError(f"'{name}' does not use files; remove the path '{path}'.")
         options["path"] = path
     log = LoadLog(progress=progress)
     cohort = dataset.loader(log, **dataset.check(options))

@@ -253,7 +253,7 @@ CARD = Card(
     citations=(
         "Petersen et al., Alzheimer's Disease Neuroimaging Initiative (ADNI): clinical "
         "characterization, Neurology 74:201-209, 2010",
-        "Publications must also carry ADNI's acknowledgement; its site has the wording.",
+        "Publications must also carry ADNI's acknowledgment; its site has the wording.",
     ),
     measurements=MEASUREMENTS,
     cost_source="The paper, after Qin et al. 2024: PET 1 for each tracer, MRI .5 for each volume.",

@@ -56,9 +56,9 @@ def load(
     projects = {**READ_PROJECT, **(read_project or {})}
     study = Study(files, task, clinical, log)
     rows = study.rows(visits, projects)
-    labelled = rows.loc[rows["label"] >= 0, "subject"].unique()
-    log.drop(rows["subject"].nunique() - len(labelled), "knees", "without any label")
-    rows = rows[rows["subject"].isin(labelled)]
+    labeled = rows.loc[rows["label"] >= 0, "subject"].unique()
+    log.drop(rows["subject"].nunique() - len(labeled), "knees", "without any label")
+    rows = rows[rows["subject"].isin(labeled)]
     offered = (_measurement(feature, static_at) for feature in clinical)
     return to_cohort(
         rows,
@@ -127,7 +127,7 @@ WOMAC_CARD = Card(
     citations=(
         "Nevitt, Felson, Lester, The Osteoarthritis Initiative: protocol for the cohort study, "
         "2006",
-        "Publications must also carry OAI's acknowledgement; its site has the wording.",
+        "Publications must also carry OAI's acknowledgment; its site has the wording.",
     ),
     measurements=(*(c.measurement for c in CLINICAL), *JOINT_SPACE),
     cost_source=(

@@ -107,18 +107,18 @@ Statistic = Callable[[NDArray[np.int64]], NDArray[np.float64]]
 
 def _statistic(rollout: Rollout, metric: str, units: _Units) -> Statistic:
     labels, probabilities = rollout.labels, rollout.probabilities
-    labelled = labels >= 0
+    labeled = labels >= 0
     cells = _cell_scores(rollout, metric)
     if cells is not None:
-        sums = np.where(labelled, cells, 0.0).sum(axis=1)
-        return _mean(units.total(sums), units.total(labelled.sum(axis=1)))
+        sums = np.where(labeled, cells, 0.0).sum(axis=1)
+        return _mean(units.total(sums), units.total(labeled.sum(axis=1)))
     if metric == "tail_loss":
         losses = pair_losses(labels, probabilities)
         return lambda draws: np.array([tail_loss(losses[units.subjects(d)]) for d in draws])
     score = METRICS[metric]
 
     def one_by_one(draws: NDArray[np.int64]) -> NDArray[np.float64]:
-        chosen = ((rows, labelled[rows]) for rows in map(units.subjects, draws))
+        chosen = ((rows, labeled[rows]) for rows in map(units.subjects, draws))
         return np.array([score(labels[r][cells], probabilities[r][cells]) for r, cells in chosen])
 
     return one_by_one

@@ -135,7 +135,7 @@ def read_manifest(path: str | Path, kind: str | None = "nocta-model") -> dict[st
     return dict(manifest)
 
 
-def checksum(path: str | Path) -> str:
+def folder_hash(path: str | Path) -> str:
     """Hash of a saved object: of its manifest, which holds the hash of its arrays."""
     read_manifest(path, None)  # reports what is wrong with it
     return _hash((Path(path) / MANIFEST).read_bytes())

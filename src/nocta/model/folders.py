@@ -5,13 +5,13 @@ from __future__ import annotations
 from enum import Enum
 from pathlib import Path
 
-#: Of a saved model or predictor.
+#: Marks a saved model or predictor.
 MANIFEST = "manifest.json"
 #: Folder inside a model's folder that holds the checkpoint of an unfinished fit.
 PARTIAL = ".partial"
-#: Of a comparison.
+#: Marks a comparison.
 SETUP = "setup.json"
-#: Of any other checkpoint, such as a folder of scored parts.
+#: Marks any other checkpoint, such as a folder of scored parts.
 CHECKPOINT = ".checkpoint.json"
 
 

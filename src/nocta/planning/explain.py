@@ -70,7 +70,9 @@ def recommend(
     asked = np.flatnonzero(history.requested[0].any(axis=1))
     now = int(asked.max(initial=-1)) if time is None else time
     if not -1 <= now < catalog.n_times:
-        raise ConfigError(f"time is {now}; slots run from 0 to {catalog.n_times - 1}, -1 before.")
+        raise ConfigError(
+            f"time is {now}; use 0 to {catalog.n_times - 1}, or -1 before the first visit."
+        )
     observation = Observation(
         history=history.up_to(now),
         time=np.array([now]),

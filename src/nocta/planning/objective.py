@@ -17,11 +17,11 @@ PlanningLoss = Literal["cross-entropy", "error"]
 
 def losses_at_times(log_proba: Tensor, labels: Tensor, kind: PlanningLoss) -> Tensor:
     """Realized loss `(..., L)` of log-probabilities `(..., L, C)`; zero if the label is -1."""
-    labelled = labels >= 0
+    labeled = labels >= 0
     if kind == "cross-entropy":
         picked = log_proba.gather(-1, labels.clamp(min=0).unsqueeze(-1)).squeeze(-1)
-        return torch.where(labelled, -picked, 0.0)
-    return (labelled & (log_proba.argmax(-1) != labels)).to(log_proba.dtype)
+        return torch.where(labeled, -picked, 0.0)
+    return (labeled & (log_proba.argmax(-1) != labels)).to(log_proba.dtype)
 
 
 def self_expected_losses(log_proba: Tensor, kind: PlanningLoss) -> Tensor:
@@ -43,7 +43,7 @@ def soft_label_losses(log_proba: Tensor, soft_labels: Tensor, kind: PlanningLoss
 
 
 def loss_to_go(
-    losses: Tensor, time: int, labelled: Tensor, reduction: LossReduction = "sum"
+    losses: Tensor, time: int, labeled: Tensor, reduction: LossReduction = "sum"
 ) -> Tensor:
     """Accumulated loss after slot `time` (`ell`): `(..., L)` to `(...)`.
 
@@ -51,5 +51,5 @@ def loss_to_go(
     """
     total = losses[..., time + 1 :].sum(-1)
     if reduction == "mean":
-        total = total / labelled[..., time + 1 :].sum(-1).clamp(min=1)
+        total = total / labeled[..., time + 1 :].sum(-1).clamp(min=1)
     return total

@@ -92,7 +92,7 @@ def fit_predictor(
     learn from realized losses; plug-ins ignore it.
     """
     for part, cohort in (("training", train), ("validation", val)):
-        if not cohort.labelled.any():
+        if not cohort.labeled.any():
             raise DataError(f"No {part} subject has a label; there is nothing to learn from.")
     if kind != "learned":
         return _fit_plug_in(kind, train, val, seed, progress, quick)

@@ -150,7 +150,7 @@ class NeuralPredictor(BaseEstimator, Predictor):  # type: ignore[misc]
     def _class_weights(self, cohort: Cohort) -> Tensor | None:
         if self.class_weight is None:
             return None
-        counts = np.bincount(cohort.labels[cohort.labelled], minlength=cohort.n_classes)
+        counts = np.bincount(cohort.labels[cohort.labeled], minlength=cohort.n_classes)
         weights = np.where(counts > 0, counts.sum() / np.maximum(counts, 1) / (counts > 0).sum(), 0)
         return torch.from_numpy(weights.astype(np.float32))
 

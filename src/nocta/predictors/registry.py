@@ -56,9 +56,9 @@ def predictor_class(name: str) -> type[Predictor]:
     found: Any = load_plugin(_GROUP, name, Predictor)
     if not isinstance(found, type) or not hasattr(found, "fit"):
         raise ConfigError(
-            f"Predictor '{name}' ({plugins(_GROUP)[name].value}) is not a class with "
-            f"`fit(train, val, *, seed, progress=False)`, which a predictor needs that is used by "
-            f"name."
+            f"A predictor used by name must be a class with "
+            f"`fit(train, val, *, seed, progress=False)`; '{name}' "
+            f"({plugins(_GROUP)[name].value}) is not."
         )
     return found
 

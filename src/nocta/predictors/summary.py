@@ -243,18 +243,18 @@ class SummaryPredictor(NeuralPredictor):
         """Summaries and labels of labeled pairs under random masks, and masks per subject."""
         limits = self.rows
         data = EncodedCohort(self.encoder_, cohort)
-        n_pairs = max(int(cohort.labelled.sum()), 1)
+        n_pairs = max(int(cohort.labeled.sum()), 1)
         copies = int(np.clip(limits.wanted // n_pairs, limits.masks, 40))
         wanted = min(1.0, limits.most / (n_pairs * copies))
         index = np.tile(even_rows(len(cohort), max(1, int(wanted * len(cohort)))), copies)
         asked = ask(index, rng)
-        labelled = cohort.labelled[index]
-        labels = cohort.labels[index][labelled]
+        labeled = cohort.labeled[index]
+        labels = cohort.labels[index][labeled]
         rows = []
         for i in range(0, len(index), limits.at_once):  # rows without a label are not kept
             some = slice(i, i + limits.at_once)
             summaries = self.net_.summaries(self.net_.walk(data.inputs(index[some], asked[some])))
-            rows.append(summaries[torch.from_numpy(labelled[some])])
+            rows.append(summaries[torch.from_numpy(labeled[some])])
         return torch.cat(rows), labels, copies
 
     @torch.no_grad()

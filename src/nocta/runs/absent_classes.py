@@ -21,7 +21,7 @@ Split = tuple[int, Sequence[Cohort]]
 
 
 def class_warnings(splits: Iterable[Split], options: str = "--seed, --fractions") -> list[str]:
-    """One warning for every part in which a class has no labelled visit.
+    """One warning for every part in which a class has no labeled visit.
 
     `options` names the options of the command that decide the split.
     """
@@ -69,7 +69,7 @@ def _warning(names: Sequence[str], where: str, rest: str) -> str:
         return ""
     quoted = enumerate_some([f"'{name}'" for name in names])
     which = f"class {quoted} has" if len(names) == 1 else f"classes {quoted} have"
-    return f"{which} no labelled visit in {where}. {rest}"
+    return f"{which} no labeled visit in {where}. {rest}"
 
 
 def _of_seeds(found: Iterable[Sequence[int]], n_splits: int) -> str:

@@ -107,8 +107,8 @@ def _differences(worker: str, found: dict[str, str], wanted: dict[str, str]) -> 
 def _refuse(wrong: Sequence[str]) -> None:
     if wrong:
         raise ConfigError(
-            f"Workers would give other numbers: {'; '.join(wrong[:4])}. Install the same versions "
-            f"everywhere."
+            f"Workers have different package versions: {'; '.join(wrong[:4])}. Install the same "
+            f"versions everywhere."
         )
 
 

@@ -19,14 +19,14 @@ MAX_PAIRS = 200
 
 def describe_rollout(rollout: Rollout, catalog: Catalog, *, metric: str, seed: int) -> PointDetails:
     """Describe a rollout for the report; the metric gets a bootstrap band over subjects."""
-    labelled = rollout.labels >= 0
+    labeled = rollout.labels >= 0
     curve, band = None, None
-    if labelled.any():
-        found = reliability(rollout.labels[labelled], rollout.probabilities[labelled])
+    if labeled.any():
+        found = reliability(rollout.labels[labeled], rollout.probabilities[labeled])
         curve = CalibrationCurve(
             found.stated.tolist(), found.observed.tolist(), found.counts.tolist()
         )
-    if labelled.any() and np.unique(rollout.units).size > 1:
+    if labeled.any() and np.unique(rollout.units).size > 1:
         bands = bootstrap_bands([rollout], metric, N_RESAMPLES, seed)
         band = float(bands.quality_low[0]), float(bands.quality_high[0])
     return PointDetails(

@@ -37,7 +37,7 @@ Setting = Mapping[str, Any]
 class Outcome:
     """What the columns of results.csv need of a roll-out; the rest is not kept.
 
-    Labels `(p,)` and probabilities `(p, C)` of every labelled pair of subject and time, and what
+    Labels `(p,)` and probabilities `(p, C)` of every labeled pair of subject and time, and what
     each subject was charged, `(n,)`.
     """
 
@@ -48,9 +48,9 @@ class Outcome:
 
     @classmethod
     def of(cls, rollout: Rollout) -> Self:
-        labelled = rollout.labels >= 0
-        probabilities = rollout.probabilities[labelled]
-        return cls(rollout.labels[labelled], probabilities, rollout.costs, rollout.seconds)
+        labeled = rollout.labels >= 0
+        probabilities = rollout.probabilities[labeled]
+        return cls(rollout.labels[labeled], probabilities, rollout.costs, rollout.seconds)
 
     @classmethod
     def load(cls, path: Path) -> Self:
@@ -101,7 +101,7 @@ class Evaluation:
     ) -> Self:
         """Begin an evaluation, or continue the same one; `out` is the results.csv."""
         request = {
-            "model_hash": archive.checksum(folder),
+            "model_hash": archive.folder_hash(folder),
             "data_hash": hash_data(judged.cohort),
             "part": judged.part,
             "availability": availability,

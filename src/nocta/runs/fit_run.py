@@ -139,8 +139,8 @@ def fit_to_folder(
     )
     if min(len(val), len(test)) < _FEW_TO_JUDGE_ON and not request.source.is_drawn:
         say(
-            f"Note: {len(val)} subjects to choose on and {len(test)} to test on say little; "
-            f"differences of a few hundredths between operating points are luck. "
+            f"Note: Validation has {len(val)} subjects and test has {len(test)}, which is few: "
+            f"differences of a few hundredths between operating points may be chance. "
             f"`nocta compare --seeds 10` repeats the split and says how large the errors are."
         )
     if not request.source.is_drawn:  # there, rare classes are part of the task

@@ -63,8 +63,8 @@ def _best_within(
 
     def loss(setting: dict[str, Any]) -> float:
         found = roll_out(method, setting, val, setup, seed)
-        labelled = found.labels >= 0
-        return cross_entropy(found.labels[labelled], found.probabilities[labelled])
+        labeled = found.labels >= 0
+        return cross_entropy(found.labels[labeled], found.probabilities[labeled])
 
     return min(settings, key=loss)
 

@@ -74,7 +74,7 @@ class CalibrationCurve:
 
 @dataclass(frozen=True, kw_only=True)
 class PointDetails:
-    """What the report shows about one operating point; metrics are pooled over all labelled pairs.
+    """What the report shows about one operating point; metrics are pooled over all labeled pairs.
 
     Args:
         cost: Mean charge per subject.

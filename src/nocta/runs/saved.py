@@ -79,7 +79,7 @@ def subjects_to_judge(
         # Other data need not have every class and visit.
         reading = read_table(Path(data), how, part=True, optional=DIVIDING)
         cohort, said = reading.cohort, {"remarks": reading.notes}
-        if not cohort.labelled.any():
+        if not cohort.labeled.any():
             raise DataError(f"'{data}': no row has a label, so there is nothing to judge by.")
     else:
         cohort, summary = source.load(request["seed"]), source.summary(request["seed"])
@@ -115,8 +115,8 @@ def _check_split(model: NOCTA | SavedMethod, cohort: Cohort, data: str) -> None:
         now = None if assigned is None else (cohort.schema or {}).get(role)
         if now != then:
             raise ConfigError(
-                f"'{data}' is what the model was fitted on, with {_column(then)} as its {role}, "
-                f"but it was read with {_column(now)}, so the test subjects are not known. Give "
+                f"The model was fitted on '{data}' with {_column(then)} as its {role}, but the "
+                f"table was read with {_column(now)}, so the test subjects are not known. Give "
                 f"the table and the schema of the fit, or use --part all."
             )
 

@@ -57,7 +57,7 @@ class ScoreRequest:
     @classmethod
     def of(cls, model: Path, cost_weight: float, budget: float | None = None) -> ScoreRequest:
         """Settings for the model in this folder."""
-        return cls(str(model.resolve()), archive.checksum(model), cost_weight, budget)
+        return cls(str(model.resolve()), archive.folder_hash(model), cost_weight, budget)
 
     def to_dict(self) -> dict[str, Any]:
         """What decides the result; the place of the model does not."""
@@ -150,7 +150,8 @@ class ScorePart:
 
         if self.made_from() != expected:
             raise ConfigError(
-                f"'{self.part.path}' is another file where it is scored than where it was listed."
+                f"'{self.part.path}' differs between this machine and the worker. Copy the same "
+                f"file to both, or use a shared folder."
             )
         model = _load(self.request.model, self.request.model_hash)
         table = self.part.read_histories(model.schema_, model.catalog_)
@@ -182,7 +183,7 @@ def _results(left: Sequence[ScorePart], workers: Workers) -> Iterator[tuple[Scor
         job, future = ended
         if worker_died(future.exception()):
             raise ProcessKilled(
-                f"Part '{job.part.name}' ended its process twice, probably for lack of memory. "
+                f"Part '{job.part.name}' crashed its process twice, probably for lack of memory. "
                 f"Finished parts are kept: continue with --jobs 1, or write the cohort in smaller "
                 f"parts."
             ) from future.exception()
@@ -242,8 +243,8 @@ def _open(
     if others and not force:
         raise ConfigError(
             f"'{out}' holds results of parts that are not in this cohort: "
-            f"{enumerate_some(others)}. Readers of the folder would take them for results of this "
-            f"one. Use --force to remove them, or another --out."
+            f"{enumerate_some(others)}. They would be mistaken for results of this cohort. "
+            f"Use --force to remove them, or another --out."
         )
     finished.drop(others)
     return finished
@@ -311,6 +312,8 @@ def _hash_of(path: str, state: FileState) -> str:
 @lru_cache(maxsize=1)
 def _load(model: str, model_hash: str) -> NOCTA:
     """The model, read once per process."""
-    if archive.checksum(model) != model_hash:
-        raise ConfigError(f"'{model}' is another model where parts are scored than here.")
+    if archive.folder_hash(model) != model_hash:
+        raise ConfigError(
+            f"The model in '{model}' differs on the worker. Copy the same model there."
+        )
     return persistence.load(model)

@@ -53,8 +53,8 @@ class DataCheck:
         """Raise unless this machine reads the same data."""
         if _hash(self.source, self.source.file_states()) != self.data_hash:
             raise ConfigError(
-                f"'{self.source.data}' holds other data on the worker than where the comparison "
-                f"was started. Copy the file there, or use a folder that both reach."
+                f"'{self.source.data}' has different contents on the worker and on this machine. "
+                f"Copy the same file to both, or use a shared folder."
             )
 
 

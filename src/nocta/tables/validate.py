@@ -168,9 +168,9 @@ def check_classes(
     `part` names `other` in the message. `tolerance` is the allowed share of such labels; a task
     with many rare classes always has a few.
     """
-    seen = np.unique(train.labels[train.labelled])
-    unseen = other.labelled & ~np.isin(other.labels, seen)
-    if unseen.sum() <= tolerance * other.labelled.sum():
+    seen = np.unique(train.labels[train.labeled])
+    unseen = other.labeled & ~np.isin(other.labels, seen)
+    if unseen.sum() <= tolerance * other.labeled.sum():
         return
     problems = []
     for index in np.unique(other.labels[unseen]).tolist():

@@ -59,7 +59,7 @@ def test_it_learns_to_beat_random_at_equal_cost(gradient: Any) -> None:
     assert gain > 0.1
 
 
-def test_dearer_costs_mean_fewer_acquisitions(
+def test_higher_costs_mean_fewer_acquisitions(
     clinic: Parts, predictor: CrossFittedPredictor
 ) -> None:
     method = fitted(clinic, predictor, grid=[1e-6, 10.0], epochs=120)

@@ -116,9 +116,9 @@ def test_follow_ups_are_charged_for_what_was_there(
     expected = parts[0].catalog.cost_per_visit(asked & parts[0].recorded)
     np.testing.assert_allclose(costs.numpy(), expected, rtol=1e-5)
     empty = episodes.visited.numpy() & ~asked.any(axis=2)
-    penalised = simulator.stage_costs(index, episodes, Prices(0.0, 10.0)) - costs
+    penalized = simulator.stage_costs(index, episodes, Prices(0.0, 10.0)) - costs
     np.testing.assert_allclose(
-        penalised.numpy(), 10.0 * empty * simulator.followed.numpy(), atol=1e-4
+        penalized.numpy(), 10.0 * empty * simulator.followed.numpy(), atol=1e-4
     )
 
 
@@ -158,7 +158,7 @@ def test_deficiency_is_none_between_equals_and_at_most_twice_log_two() -> None:
     assert float(jensen_shannon(sure, other)) == pytest.approx(2 * np.log(2), abs=1e-4)
 
 
-def test_the_tail_is_the_dearest_share() -> None:
+def test_the_tail_is_the_most_expensive_share() -> None:
     assert set(worst(torch.tensor([3.0, 9.0, 1.0, 8.0]), 0.5)) == {1, 3}
     assert list(worst(torch.tensor([3.0, 9.0, 1.0]), 0.01)) == [1]
 

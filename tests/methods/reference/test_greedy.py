@@ -50,13 +50,13 @@ def test_the_first_slot_is_the_best_single_one(counter):
 def test_a_price_moves_a_slot_back(counter):
     first, second = counter.catalog.features
     best = greedy_path(OraclePredictor(), counter, slot_blocks(np.ones((4, 2), bool)), seed=0)
-    favourite = int(best.plans[1].any(axis=0).argmax())
+    favorite = int(best.plans[1].any(axis=0).argmax())
     dear = tuple(
-        replace(f, cost=100.0) if m == favourite else f for m, f in enumerate((first, second))
+        replace(f, cost=100.0) if m == favorite else f for m, f in enumerate((first, second))
     )
     expensive = counter.with_catalog(replace(counter.catalog, features=dear))
     path = greedy_path(OraclePredictor(), expensive, slot_blocks(np.ones((4, 2), bool)), seed=0)
-    assert int(path.plans[1].any(axis=0).argmax()) != favourite
+    assert int(path.plans[1].any(axis=0).argmax()) != favorite
 
 
 def test_a_free_useful_slot_comes_first(counter):

@@ -209,8 +209,8 @@ def test_unknown_names_are_refused(tiny_parts: Parts) -> None:
     train, val, _ = tiny_parts
     with pytest.raises(ConfigError, match=r"no estimator 'amortised'.*'amortized'"):
         NOCTA("amortised").fit(train, val)
-    with pytest.raises(ConfigError, match="no option 'n_neighbours'"):
-        NOCTA(options={"n_neighbours": 3}).fit(train, val)
+    with pytest.raises(ConfigError, match="no option 'n_neighbor'"):
+        NOCTA(options={"n_neighbor": 3}).fit(train, val)
     with pytest.raises(ConfigError, match="use 'default' or 'paper'"):
         NOCTA(preset="papers").fit(train, val)  # type: ignore[arg-type]
 

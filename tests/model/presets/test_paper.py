@@ -62,7 +62,7 @@ def test_the_amortized_form_fine_tunes_and_tells_losses(
     tuned = model.policy(0.02).predictor
     assert tuned is not predictor
     found = model.decide(nocta.History.empty(test.catalog, test.context[:1]), 0.02)
-    # A loss over four labelled slots of two classes, not a gain around zero.
+    # A loss over four labeled slots of two classes, not a gain around zero.
     assert 0.2 < found.stopping.expected_loss < 10
     assert model.rollout(test, 0.0, budget=2.0).costs.max() <= 2.0
     check_policy(lambda cohort: model.policy(0.02), test, n_alone=1)
@@ -70,7 +70,7 @@ def test_the_amortized_form_fine_tunes_and_tells_losses(
 
 def test_unknown_and_impossible_options_are_named() -> None:
     with pytest.raises(ConfigError, match="Did you mean 'n_neighbors'"):
-        read_options(PaperOptions, {"n_neighbours": 3})
+        read_options(PaperOptions, {"n_neighbor": 3})
     with pytest.raises(ConfigError, match="loss is 'nll'"):
         read_options(DefaultOptions, {"loss": "nll"})
     with pytest.raises(ConfigError, match="width is 0"):

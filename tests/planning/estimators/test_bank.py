@@ -51,7 +51,7 @@ def test_a_bank_large_enough_keeps_everybody() -> None:
     assert (stands_for == 1).all()
 
 
-def test_faiss_finds_the_same_neighbours() -> None:
+def test_faiss_finds_the_same_neighbors() -> None:
     pytest.importorskip("faiss")
     torch.manual_seed(0)
     queries, bank = torch.randn(30, 8), torch.randn(200, 8)

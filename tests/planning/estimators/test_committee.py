@@ -122,24 +122,24 @@ def losses(
     targets = LossTargets(train, predictor.members, predictor.fold, hindsight=share)
     asked = np.zeros_like(train.recorded)
     asked[:, 0] = True
-    return targets(np.arange(len(train)), asked), train.labelled
+    return targets(np.arange(len(train)), asked), train.labeled
 
 
 def test_softened_losses_lie_between_label_and_informed_prediction(
     tiny_parts: Parts, tiny_predictor: CrossFittedPredictor
 ) -> None:
-    realised, labelled = losses(tiny_parts, tiny_predictor, 0.0)
+    realized, labeled = losses(tiny_parts, tiny_predictor, 0.0)
     mixed, _ = losses(tiny_parts, tiny_predictor, 0.4)
     informed, _ = losses(tiny_parts, tiny_predictor, 1.0)
-    torch.testing.assert_close(mixed, 0.6 * realised + 0.4 * informed)
-    assert not torch.allclose(realised, informed)
-    assert not mixed[~torch.from_numpy(labelled)].any()
+    torch.testing.assert_close(mixed, 0.6 * realized + 0.4 * informed)
+    assert not torch.allclose(realized, informed)
+    assert not mixed[~torch.from_numpy(labeled)].any()
 
 
-def test_softened_losses_vary_less_than_realised_ones(
+def test_softened_losses_vary_less_than_realized_ones(
     tiny_parts: Parts, tiny_predictor: CrossFittedPredictor
 ) -> None:
-    realised, labelled = losses(tiny_parts, tiny_predictor, 0.0)
+    realized, labeled = losses(tiny_parts, tiny_predictor, 0.0)
     informed, _ = losses(tiny_parts, tiny_predictor, 1.0)
-    there = torch.from_numpy(labelled)
-    assert informed[there][:, 0].std() < realised[there][:, 0].std()
+    there = torch.from_numpy(labeled)
+    assert informed[there][:, 0].std() < realized[there][:, 0].std()

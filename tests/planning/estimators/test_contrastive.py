@@ -127,12 +127,12 @@ def test_prefixes_kept_by_a_beam_go_on_from_where_they_stood(
         np.testing.assert_allclose(total[i], whole, atol=1e-4)
 
 
-@pytest.mark.parametrize("labelled", [0, 9])
-def test_looked_up_votes_are_the_votes(tiny_parts: Parts, labelled: int) -> None:
+@pytest.mark.parametrize("labeled", [0, 9])
+def test_looked_up_votes_are_the_votes(tiny_parts: Parts, labeled: int) -> None:
     """Also where few or none of the voters have a label at a slot."""
     train, val, test = tiny_parts
     labels = train.labels.copy()
-    labels[labelled:, 2] = -1
+    labels[labeled:, 2] = -1
     parts = replace(train, labels=labels), val, test
     predictor = linear_members("summary", parts)
     targets = LossTargets(parts[0], predictor.members, predictor.fold, hindsight=0.5)
@@ -168,7 +168,7 @@ def test_voters_are_judged_by_a_network_that_never_saw_them(
         )
 
 
-def test_the_nearest_neighbour_of_a_training_subject_is_itself(
+def test_the_nearest_neighbor_of_a_training_subject_is_itself(
     tiny_parts: Parts, tiny_predictor: CrossFittedPredictor
 ) -> None:
     train = tiny_parts[0]
@@ -206,7 +206,7 @@ def test_a_bank_is_encoded_once_however_large(
     assert bank(tiny_parts, tiny_predictor).data.most_held == np.inf
 
 
-def test_neighbours_are_masked_like_the_query(
+def test_neighbors_are_masked_like_the_query(
     tiny_parts: Parts, tiny_predictor: CrossFittedPredictor
 ) -> None:
     train, _, test = tiny_parts

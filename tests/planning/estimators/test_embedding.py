@@ -105,11 +105,11 @@ def test_it_tells_apart_those_who_need_other_digits():
     points = embed(embedding, History.of(val, asked), 0)
     digit, counter = val.values[:, 0, 0], val.values[:, 0, 1]
 
-    def centre(d, c):
+    def center(d, c):
         return points[torch.from_numpy((digit == d) & (counter == c))].mean(0)
 
-    same_need = (centre(0, 2) - centre(2, 2)).norm()
-    other_need = (centre(0, 2) - centre(0, 0)).norm()
+    same_need = (center(0, 2) - center(2, 2)).norm()
+    other_need = (center(0, 2) - center(0, 0)).norm()
     assert other_need > 2 * same_need
 
 
@@ -125,7 +125,7 @@ def test_plan_losses_agree_with_one_request_at_a_time(parts, reduction):
     for p, plan in enumerate(plans):
         alone = targets(index, np.repeat((known | plan)[None], 5, axis=0))[:, time + 1 :].sum(1)
         if reduction == "mean":
-            alone = alone / targets.labelled[index, time + 1 :].sum(1).clamp(min=1)[:, None]
+            alone = alone / targets.labeled[index, time + 1 :].sum(1).clamp(min=1)[:, None]
         torch.testing.assert_close(found[:, p], alone)
 
 

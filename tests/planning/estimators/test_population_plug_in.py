@@ -111,13 +111,13 @@ def test_forgetting_changes_nothing(linear: CrossFittedPredictor, tiny_parts: Pa
     torch.testing.assert_close(short, usual)
 
 
-@pytest.mark.parametrize("labelled", [0, 4])
+@pytest.mark.parametrize("labeled", [0, 4])
 def test_slots_that_hardly_anybody_has_a_label_at_are_no_obstacle(
-    tiny_parts: Parts, labelled: int
+    tiny_parts: Parts, labeled: int
 ) -> None:
     train, val, test = tiny_parts
     labels = train.labels.copy()
-    labels[labelled:, -1] = -1  # some folds have nobody there
+    labels[labeled:, -1] = -1  # some folds have nobody there
     thin = replace(train, labels=labels)
     fold = np.arange(len(train)) % 5
     members = [
@@ -129,7 +129,7 @@ def test_slots_that_hardly_anybody_has_a_label_at_are_no_obstacle(
     subsets = torch.tensor([[False, False], [True, True]])
     _, losses = estimator.branch(state, train.n_times - 1, parents, subsets)
     assert losses.shape == (5, 1, 2)
-    assert bool((losses > 0).all()) == (labelled > 0)
+    assert bool((losses > 0).all()) == (labeled > 0)
     model = NOCTA(options={**QUICK, "individual_share": 0.5}).fit(thin, val, predictor=predictor)
     assert model.rollout(test, model.planner_.cost_scale * 0.3).cost > 0
 
@@ -175,7 +175,7 @@ def test_the_share_draws_decisions_to_the_population(
     options = {**QUICK, "individual_share": share}
     model = NOCTA(options=options).fit(train, val, predictor=linear)
     done = model.rollout(test, model.planner_.cost_scale * 0.3).history
-    seen = ~done.unavailable.any(axis=(1, 2))  # who was asked in vain plans from there
+    seen = ~done.unavailable.any(axis=(1, 2))  # others replan after a missing value
     same = done.requested[seen]
     assert bool((same == same[0]).all()) == (share == 0.0)
 

@@ -60,10 +60,10 @@ def test_costs_out_of_reach_have_no_value() -> None:
     assert quality_at(frame, "nocta-contrastive", "accuracy", 12.1)[0] == pytest.approx(0.9)
 
 
-def test_a_dearer_point_never_stands_for_a_cheaper_one() -> None:
+def test_a_more_expensive_point_never_stands_for_a_cheaper_one() -> None:
     frame = results({("as", 0): [(8.0, 0.5), (12.0, 0.9)], ("as", 1): [(7.0, 0.4), (12.0, 0.9)]})
     assert quality_at(frame, "as", "accuracy", 7.9)[2] == 1  # seed 0 has nothing that cheap
-    assert quality_at(frame, "as", "accuracy", 12.5)[2] == 2  # a little beyond the dearest
+    assert quality_at(frame, "as", "accuracy", 12.5)[2] == 2  # a little beyond the most expensive
     assert quality_at(frame, "as", "accuracy", 12.7)[2] == 0
 
 
@@ -101,7 +101,7 @@ def test_folders_that_do_not_go_together_are_refused(tmp_path: Path) -> None:
 
 def test_options_without_effect_are_refused(tmp_path: Path) -> None:
     rules = {"availability": "known", "results": "after-visit"}
-    with pytest.raises(ConfigError, match="Leave out --preset, --availability, --quick, or --from"):
+    with pytest.raises(ConfigError, match="Remove --preset, --availability, --quick or --from"):
         Request(tmp_path, folders=(tmp_path,), preset="paper", quick=True, rules=rules)
     for name in ("theory", "table-complexity"):
         with pytest.raises(ConfigError, match="always the same; leave out --seeds"):

@@ -36,7 +36,7 @@ def test_every_method_of_the_registry_has_its_own_look():
     assert set(METHODS) <= set(METHOD_STYLES)
     assert len({s.marker for s in METHOD_STYLES.values()}) == len(METHOD_STYLES)
     lines = [str(s.line) for name, s in METHOD_STYLES.items() if s.line != "none"]
-    # Told apart in grey; the ensemble is black and as solid as the estimator it is made of.
+    # Told apart in gray; the ensemble is black and as solid as the estimator it is made of.
     assert len(set(lines)) == len(lines) - 1
 
 

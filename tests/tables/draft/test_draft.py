@@ -163,7 +163,7 @@ def test_guesses_by_position_are_admitted() -> None:
     assert 'label = "better"   # CHECK' in draft.text
 
 
-def test_a_split_is_recognised(visits: pd.DataFrame) -> None:
+def test_a_split_is_recognized(visits: pd.DataFrame) -> None:
     assert drafted(visits.assign(fold=["train"] * 5 + ["test"]))["split"] == "fold"
 
 

@@ -42,7 +42,7 @@ def long_table(n: int = 30) -> pd.DataFrame:
 
 
 def write_parts(folder: Path, frame: pd.DataFrame, sizes: tuple[int, ...]) -> Path:
-    """A folder in which each part has so many subjects."""
+    """A folder in which each part has this many subjects."""
     folder.mkdir()
     (folder / "schema.toml").write_text(SCHEMA)
     names = frame["id"].unique()

@@ -4,7 +4,7 @@ Yoon, Jordon and van der Schaar, "ASAC: Active Sensing using Actor-Critic Models
 recurrent selector (the actor) reads what was acquired so far and opens or closes a gate for every
 feature of the next visit. A predictor (the critic) reads what passed the gates. Both minimize
 
-    mean cross-entropy of a labelled time + mu * cost of a subject.
+    mean cross-entropy of a labeled time + mu * cost of a subject.
 
 Differences from the original:
 
@@ -73,7 +73,7 @@ class AsacPolicy(Policy):
 class Asac(RetrainedMethod):
     """Selector and predictor trained together, once for every cost coefficient.
 
-    The setting is `{"mu": loss per labelled time that one unit of a subject's cost is worth}`.
+    The setting is `{"mu": loss per labeled time that one unit of a subject's cost is worth}`.
 
     Args:
         predictor: `"shared"` or `"lstm"`, see the module.

@@ -87,7 +87,7 @@ class JointTraining:
             options.hidden or (32 if self.small else 64),
             0.3 if self.small else 0.0,
         )
-        self.labels_per_subject = max(float(cohort.labelled.sum(axis=1).mean()), 1e-9)
+        self.labels_per_subject = max(float(cohort.labeled.sum(axis=1).mean()), 1e-9)
         self.recorded = torch.from_numpy(cohort.recorded)
         self.done = 0.0
 
@@ -124,7 +124,7 @@ class JointTraining:
         train(nets, n_train, *losses, config, self.rng, description=name, progress=progress)
 
     def _loss(self, index: Tensor) -> Tensor:
-        """Of the selector and of the predictor, for the subjects at `index`."""
+        """The loss of selector plus predictor, for the subjects at `index`."""
         if self.options.gradient == "straight-through":
             gates = self._draw(self.data[0], index, explore=True)
             selector_loss = self._objective(index, gates).sum(dim=1).mean()
@@ -247,7 +247,7 @@ def gate_costs(catalog: Catalog, gates: Tensor) -> Tensor:
 def judge(
     predictor: Predictor, cohort: Cohort, requested: NDArray[np.bool_]
 ) -> tuple[float, float]:
-    """Mean loss of a labelled time, and mean cost of a subject."""
+    """Mean loss of a labeled time, and mean cost of a subject."""
     losses = pair_losses(cohort.labels, predictor.predict_proba(History.of(cohort, requested)))
     cost = cohort.catalog.cost_of(requested & cohort.recorded).mean()
     return float(np.nanmean(losses)), float(cost)

@@ -27,7 +27,7 @@ _NEGLIGIBLE = 0.01
 
 
 class Pairs(NamedTuple):
-    """Labelled predictions: position in the batch, and time, `(p,)` each."""
+    """Labeled predictions: position in the batch, and time, `(p,)` each."""
 
     row: Tensor
     time: Tensor
@@ -56,20 +56,20 @@ class Subjects:
         self.data = EncodedCohort(model.encoder, cohort)
         self.context = self.data.frame[:, 0, cohort.n_times :]
         self.recorded = torch.from_numpy(cohort.recorded)
-        self.labelled = torch.from_numpy(cohort.labelled)
+        self.labeled = torch.from_numpy(cohort.labeled)
         self.whole_visits = results == "after-visit"
         #: What a policy may ask for: all that is open, or what is known to be there.
         self.offered = torch.from_numpy(offered_slots(cohort, availability).copy())
 
     def pairs(self, index: NDArray[np.int64]) -> Pairs:
-        """Every labelled prediction of these subjects."""
-        row, time = self.labelled[torch.from_numpy(index)].nonzero(as_tuple=True)
+        """Every labeled prediction of these subjects."""
+        row, time = self.labeled[torch.from_numpy(index)].nonzero(as_tuple=True)
         return Pairs(row, time)
 
     def some_pairs(
         self, index: NDArray[np.int64], per_subject: int, rng: np.random.Generator
     ) -> Pairs:
-        """A few labelled predictions per subject, at random."""
+        """A few labeled predictions per subject, at random."""
         row, time = self.pairs(index)
         n = min(len(row), per_subject * len(index))
         chosen = torch.from_numpy(rng.permutation(len(row))[:n])

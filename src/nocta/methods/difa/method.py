@@ -24,7 +24,7 @@ what it and the paper leave open:
   shown before the next pick, as in the source, which has no visits.
 - **Loss.** Predictions are causal, each from what was acquired up to its own time. The
   cross-entropy is that of the predictions at the time of stopping; `step_share` mixes in the mean
-  over all steps of an episode, which was worse on validation. A training step uses one labelled
+  over all steps of an episode, which was worse on validation. A training step uses one labeled
   time per subject.
 - **Near slots first.** A logit has a learned share for how far ahead its slot is. Training begins
   with nearly everything acquired in the order of time, and the cost weight rises to its value. With
@@ -110,7 +110,9 @@ class DifaOptions(Options):
 
 @dataclass(eq=False)
 class Difa(RetrainedMethod):
-    """DiFA, one training run per cost weight; the setting is `{"cost_weight": w}`.
+    """DiFA: one training run per cost weight.
+
+    The setting is `{"cost_weight": w}`.
 
     Args:
         options: `DifaOptions`, or some of them by name.
@@ -133,7 +135,7 @@ class Difa(RetrainedMethod):
 
     def _knob_range(self, train: Cohort) -> tuple[float, float]:
         """Around the weight at which everything costs as much as knowing the labels saves."""
-        counts = np.bincount(train.labels[train.labelled], minlength=train.n_classes)
+        counts = np.bincount(train.labels[train.labeled], minlength=train.n_classes)
         share = counts / max(int(counts.sum()), 1)
         entropy = -float((share * np.log(np.maximum(share, 1e-12))).sum())
         scale = max(entropy, 0.1) / max(cost_of_everything(train), 1e-9)

@@ -169,7 +169,7 @@ class Vaeac:
         """What was acquired, and imputations for the rest, `(n, L, slot_width)`.
 
         Gradients pass through `slots` and not through the imputations: if a slot is known
-        "a little", its entries move from the imputation towards the value.
+        "a little", its entries move from the imputation toward the value.
         """
         imputed = self.fill(slots.detach(), context)
         return slots + imputed * (1 - slots[..., self._known])

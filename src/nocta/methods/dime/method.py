@@ -7,7 +7,7 @@ and value network are trained together on the episodes they make, with some rand
 
 As in the comparison of the NOCTA paper, the `L * M` slots are acquired. Acquiring one at a later
 visit moves the clock there, several may be acquired at one visit, one after the other, and the drop
-of the loss is summed over the labelled times from the current one on (predictions are causal, so
+of the loss is summed over the labeled times from the current one on (predictions are causal, so
 earlier ones cannot change). Differences from the original:
 
 - The predictor is pretrained under random masks of every size and is the one the other methods

@@ -255,7 +255,7 @@ class JointTraining:
         return np.linspace(0, 1, n, endpoint=False) ** 2 * (self.order == "time")
 
     def _losses(self, rows: NDArray[np.int64], requested: NDArray[np.bool_]) -> Tensor:
-        """Summed over the labelled times, of some of the running episodes."""
+        """Summed over the labeled times, of some of the running episodes."""
         return self.targets(self.pool.subjects[rows], requested)[..., 0].sum(dim=1)
 
     def _predictor_loss(self) -> Tensor:

@@ -248,7 +248,9 @@ class Ras(_ActiveSensing):
 
 @dataclass(eq=False)
 class As(_ActiveSensing):
-    """Active sensing: as `Ras`, with one fixed interval, trained on everybody.
+    """Active sensing with one fixed interval between visits.
+
+    As `Ras`, but trained on everybody.
 
     Args:
         interval: Between two visits, in the unit of the cohort's slot times; by default the best

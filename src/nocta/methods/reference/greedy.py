@@ -63,7 +63,7 @@ class PlanJudge:
         self._plans_at_once = max(1, max_rows // max(len(cohort), 1))
 
     def losses(self, plans: NDArray[np.bool_]) -> NDArray[np.float64]:
-        """Mean cross-entropy over labelled pairs, `(p, L, M)` to `(p,)`."""
+        """Mean cross-entropy over labeled pairs, `(p, L, M)` to `(p,)`."""
         pieces = range(0, len(plans), self._plans_at_once)
         parts = [self._losses(plans[i : i + self._plans_at_once]) for i in pieces]
         return np.concatenate(parts) if parts else np.zeros(0)
@@ -74,13 +74,13 @@ class PlanJudge:
         return np.array([catalog.cost_of(plan & recorded).mean() for plan in plans])
 
     def _losses(self, plans: NDArray[np.bool_]) -> NDArray[np.float64]:
-        labelled = self.cohort.labelled
-        if not labelled.any():
+        labeled = self.cohort.labeled
+        if not labeled.any():
             return np.zeros(len(plans))
         histories = [History.of(self.cohort, plan) for plan in plans]
         predicted = self.predictor.predict_proba(_stack(histories))
-        predicted = predicted.reshape(len(plans), *labelled.shape, -1)[:, labelled]
-        truth = np.broadcast_to(self.cohort.labels[labelled], predicted.shape[:2])
+        predicted = predicted.reshape(len(plans), *labeled.shape, -1)[:, labeled]
+        truth = np.broadcast_to(self.cohort.labels[labeled], predicted.shape[:2])
         return np.asarray(pair_losses(truth, predicted).mean(axis=1))
 
 

@@ -1,7 +1,7 @@
 """How the `default` preset fits its amortized estimator.
 
 Many subjects: one network, trained on random plans and then refreshed on own plans, round by round.
-Few: a committee that is drawn towards the population's mean, which is learned too, or counted
+Few: a committee that is drawn toward the population's mean, which is learned too, or counted
 (`nocta.planning.estimators.population_plug_in`).
 """
 

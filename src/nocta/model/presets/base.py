@@ -87,7 +87,7 @@ class Planner(ABC):
         done = rollout(self.policy(cost_weight), cohort)
         truth = np.maximum(cohort.labels, 0)[..., None]
         chance = np.take_along_axis(done.probabilities, truth, axis=2)[..., 0]
-        losses = np.where(cohort.labelled, -np.log(np.maximum(chance, 1e-12)), 0.0)
+        losses = np.where(cohort.labeled, -np.log(np.maximum(chance, 1e-12)), 0.0)
         return np.asarray(losses.sum(axis=1) / cost_weight + done.costs)
 
     @abstractmethod

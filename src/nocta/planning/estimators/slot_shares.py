@@ -68,7 +68,7 @@ class SlotShares:
     def __init__(self, targets: LossTargets, time: int, limits: Limits = DEFAULT_LIMITS) -> None:
         self.targets, self.time, self.limits = targets, time, limits
         folds = torch.from_numpy(targets.fold)
-        folds = torch.where(targets.labelled[:, time], folds, -1)
+        folds = torch.where(targets.labeled[:, time], folds, -1)
         self.members = [torch.nonzero(folds == f)[:, 0] for f in range(len(targets.predictors))]
         order = torch.cat(self.members)
         soft = targets.soft_labels

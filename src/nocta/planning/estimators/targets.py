@@ -79,7 +79,7 @@ class LossTargets:
             self.networks = []
         self.data = [EncodedCohort(n.encoder_, cohort) for n in self.networks]
         self.labels = torch.from_numpy(cohort.labels)
-        self.labelled = torch.from_numpy(cohort.labelled)
+        self.labeled = torch.from_numpy(cohort.labeled)
         self.hindsight = hindsight
         self.soft_labels = self._soft_labels(cohort) if hindsight and not expected else None
 
@@ -89,7 +89,7 @@ class LossTargets:
         return LossTargets(cohort.subset(rows), self.predictors, self.fold[rows], *shared)
 
     def __call__(self, index: NDArray[np.int64], requested: NDArray[np.bool_]) -> Tensor:
-        """Losses of the subjects at `index` at every time, `(b, L, n_kinds)`; 0 if unlabelled."""
+        """Losses of the subjects at `index` at every time, `(b, L, n_kinds)`; 0 if unlabeled."""
         log_proba, rows = self._log_proba(index, requested), torch.as_tensor(index)
         labels = self.labels[rows]
         soft = None if self.soft_labels is None else self.soft_labels[rows]
@@ -148,8 +148,8 @@ def plan_losses(
     pieces = []
     for rows in np.array_split(np.arange(len(index)), max(1, -(-len(index) // size))):
         later = _later_losses(targets, index[rows], requested[rows], plans, time)
-        labelled = targets.labelled[torch.from_numpy(index[rows]), None, time + 1 :, None]
-        counted = labelled.expand(later.shape).movedim(-1, -2)
+        labeled = targets.labeled[torch.from_numpy(index[rows]), None, time + 1 :, None]
+        counted = labeled.expand(later.shape).movedim(-1, -2)
         pieces.append(loss_to_go(later.movedim(-1, -2), -1, counted, reduction))
     return torch.cat(pieces)
 

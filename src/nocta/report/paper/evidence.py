@@ -60,9 +60,10 @@ class Request:
     def __post_init__(self) -> None:
         unused = [*self.options, *(["--quick"] if self.quick else [])]
         if self.folders and unused:
+            have, these = "has" if len(unused) == 1 else "have", ", ".join(unused)
             raise ConfigError(
-                f"--from runs nothing: it reads results that were made with their own settings. "
-                f"Leave out {', '.join(unused)}, or --from."
+                f"--from only reads finished results, so {these} {have} no effect. "
+                f"Remove {these} or --from."
             )
 
     @property

@@ -1,1 +1,1 @@
-"""Figures: matplotlib, ready for print, readable in grey and when small."""
+"""Figures: matplotlib, ready for print, readable in gray and when small."""

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from nocta.report.plots.style import GREY, INK, PAGE, house_style
+from nocta.report.plots.style import GRAY, INK, PAGE, house_style
 from nocta.tables.summary import CohortSummary
 
 if TYPE_CHECKING:
@@ -77,8 +77,8 @@ def _draw_classes(axes: Axes, summary: CohortSummary) -> None:
 
 def _draw_subjects(axes: Axes, summary: CohortSummary) -> None:
     slots = np.arange(len(summary.subjects))
-    axes.bar(slots, summary.subjects, color=GREY, alpha=0.45, label="came")
-    axes.plot(slots, summary.class_counts.sum(axis=1), color=_BLUE, marker="o", label="labelled")
+    axes.bar(slots, summary.subjects, color=GRAY, alpha=0.45, label="came")
+    axes.plot(slots, summary.class_counts.sum(axis=1), color=_BLUE, marker="o", label="labeled")
     axes.set_ylim(bottom=0)
     axes.set_ylabel("subjects")
     _legend_above(axes, 2)

@@ -146,7 +146,7 @@ def _draw_bars(
 
 
 def _draw_map(axes: Axes, entry: Dynamics, shown: list[int]) -> Any:
-    """Shares as shades of grey; returns the image for the color bar."""
+    """Shares as shades of gray; returns the image for the color bar."""
     axes.grid(False)
     return axes.imshow(entry.acquired.T[shown], aspect="auto", cmap="Greys", vmin=0.0, vmax=1.0)
 

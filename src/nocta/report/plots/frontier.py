@@ -14,7 +14,7 @@ from nocta.core.metrics import check_metric
 from nocta.evaluation.frontier import Frontier
 from nocta.report.plots.curve import Curve, mean_curve
 from nocta.report.plots.style import (
-    GREY,
+    GRAY,
     METHOD_STYLES,
     PAGE,
     house_style,
@@ -227,14 +227,14 @@ def _draw_optimum(axes: Axes, points: NDArray[np.float64], reach: float) -> None
     if reach > cost[-1]:
         cost, quality = np.append(cost, reach), np.append(quality, quality[-1])
     axes.plot(cost, quality, color="black", linewidth=1.6, label=_OPTIMUM, zorder=2)
-    axes.fill_between(cost, quality, quality.max(), color=GREY, alpha=0.10, linewidth=0, zorder=0)
+    axes.fill_between(cost, quality, quality.max(), color=GRAY, alpha=0.10, linewidth=0, zorder=0)
     axes.annotate(
         "out of reach",
         (cost[0], quality.max()),
         xytext=(4, -4),
         textcoords="offset points",
         va="top",
-        color=GREY,
+        color=GRAY,
         fontsize=7,
         fontstyle="italic",
     )
@@ -252,7 +252,7 @@ def _draw_paper(axes: Axes, paper: pd.DataFrame, metric: str, known: Collection[
             zorder=4,
         )
     if any(name in known for name in paper["method"]):
-        axes.plot([], [], **_hollow("o", GREY), label="hollow: as published")
+        axes.plot([], [], **_hollow("o", GRAY), label="hollow: as published")
 
 
 def _hollow(marker: str, color: str) -> dict[str, Any]:

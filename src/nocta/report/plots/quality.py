@@ -13,7 +13,7 @@ from nocta.report.plots.dynamics import TimeAxis
 from nocta.report.plots.frontier import METRIC_LABELS
 from nocta.report.plots.style import (
     COLUMN,
-    GREY,
+    GRAY,
     MethodStyle,
     house_style,
     legend_order,
@@ -54,7 +54,7 @@ def calibration_figure(
     The probability is that of the positive class if `binary`, else of the predicted class.
     """
     with _lines(size) as (figure, axes):
-        axes.plot([0, 1], [0, 1], color=GREY, linewidth=0.8, linestyle=":")
+        axes.plot([0, 1], [0, 1], color=GRAY, linewidth=0.8, linestyle=":")
         for i, name in enumerate(legend_order(list(curves))):
             _plot(axes, method_style(name, i), *curves[name])
         axes.set(xlim=(0, 1), ylim=(0, 1), aspect="equal")

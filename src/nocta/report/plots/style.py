@@ -14,7 +14,7 @@ from typing import Any
 
 #: Width in inches of one and of two text columns.
 COLUMN, PAGE = 3.5, 7.0
-GREY = "#6e6e6e"
+GRAY = "#6e6e6e"
 INK = "#222222"
 
 
