@@ -13,7 +13,7 @@ import pytest
 
 import nocta
 from nocta.core.cohort import Cohort
-from nocta.core.errors import ConfigError
+from nocta.core.errors import ConfigError, ModelError
 from nocta.core.plugins import plugins
 from nocta.methods import registry
 from nocta.methods.registry import is_local, method_class, method_names, parse_methods
@@ -149,6 +149,11 @@ def test_an_installed_estimator_plans_explains_and_is_saved(
     model.save(tmp_path / "m")
     again = nocta.load(tmp_path / "m").rollout(test, cost_weight=0.01)
     assert np.array_equal(done.history.requested, again.history.requested)
+    install(site, "")
+    with pytest.raises(
+        ModelError, match=r"^The model .* estimator 'frugal', which is not installed"
+    ):
+        nocta.load(tmp_path / "m")
 
 
 def test_an_installed_estimator_is_a_method(

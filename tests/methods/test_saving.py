@@ -132,6 +132,24 @@ def test_a_method_without_state_is_refused_before_training(
     assert rollout(Forgetful().fit(*clinic[:2]).policy({}), clinic[2]).cost > 0
 
 
+def test_a_method_that_is_not_installed_is_named(
+    monkeypatch: pytest.MonkeyPatch,
+    clinic: list[Cohort],
+    predictor: CrossFittedPredictor,
+    tmp_path: Path,
+) -> None:
+    class Renamed(method_class("nothing")):  # type: ignore[misc]
+        name = "elsewhere"
+
+    monkeypatch.setitem(_LOCAL, "elsewhere", Renamed)
+    save_method(fitted("elsewhere", clinic, predictor), tmp_path / "m")
+    monkeypatch.delitem(_LOCAL, "elsewhere")
+    with pytest.raises(
+        ModelError, match=r"^The model .* method 'elsewhere', which is not installed"
+    ):
+        nocta.load(tmp_path / "m")
+
+
 def test_a_taken_name_cannot_be_registered() -> None:
     class Impostor(Forgetful):
         name = "static"

@@ -14,6 +14,7 @@ from foreign_predictors import (
     PrevalencePredictor,
     installed,  # noqa: F401 - a fixture
 )
+from nocta.core import plugins as plugins_module
 from nocta.core.cohort import Cohort
 from nocta.core.errors import ConfigError, ModelError
 from nocta.core.history import History
@@ -113,8 +114,19 @@ def test_loading_imports_only_what_is_published(cohort: Cohort) -> None:
     assert config["name"] == "prevalence"
     before = set(sys.modules)
     for name in ("antigravity:Evil", "antigravity"):
-        with pytest.raises(ModelError, match=r"which cannot be loaded here.*Install the package"):
+        with pytest.raises(ModelError, match=r"^The model was fitted .* is not installed here"):
             restore_predictor({**config, "name": name}, arrays)
         with pytest.raises(ModelError, match="has kind 'antigravity"):
             restore_predictor({**config, "kind": name}, arrays)
     assert "antigravity" not in set(sys.modules) - before
+
+
+def test_a_missing_package_is_not_reported_as_damage(
+    cohort: Cohort, tmp_path: Path, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    request.getfixturevalue("installed")
+    save_predictor(_fitted("prevalence", cohort), tmp_path / "predictor")
+    monkeypatch.setattr(plugins_module, "entry_points", lambda group: [])
+    plugins_module.plugins.cache_clear()
+    with pytest.raises(ModelError, match=r"^The model was fitted with the predictor 'prevalence'"):
+        load_predictor(tmp_path / "predictor")

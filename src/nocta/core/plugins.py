@@ -14,7 +14,7 @@ from functools import cache
 from importlib.metadata import EntryPoint, entry_points
 from typing import Any, Literal
 
-from nocta.core.errors import ConfigError
+from nocta.core.errors import ConfigError, ModelError
 
 Group = Literal["nocta.methods", "nocta.predictors", "nocta.estimators", "nocta.datasets"]
 
@@ -48,4 +48,13 @@ def load_plugin(group: Group, name: str, expected: type) -> Any:
     raise ConfigError(
         f"'{name}' of '{group}' ({point.value}) is {found!r}; expected a "
         f"{expected.__module__}.{expected.__name__}."
+    )
+
+
+def unloadable(group: Group, name: str, error: ConfigError) -> ModelError:
+    """The error to raise if a saved model names a plugin that cannot be loaded."""
+    why = f"cannot be loaded here: {error}" if name in plugins(group) else "is not installed here."
+    return ModelError(
+        f"The model was fitted with the {group.removeprefix('nocta.').removesuffix('s')} "
+        f"'{name}', which {why} Install the package that provides it."
     )

@@ -15,7 +15,8 @@ from typing import Any, Self
 from nocta.core.catalog import Catalog
 from nocta.core.cohort import Cohort
 from nocta.core.environment import Availability, Results
-from nocta.core.errors import ConfigError
+from nocta.core.errors import ConfigError, NoctaError
+from nocta.core.plugins import unloadable
 from nocta.core.policy import Policy
 from nocta.core.rollout import Rollout, rollout
 from nocta.methods.contract import Method
@@ -157,7 +158,10 @@ def load_saved(path: str | Path) -> SavedMethod:
     if read_manifest(path, None)["kind"] != "nocta-method":
         return SavedMethod.of_model(persistence.load(path))
     body, arrays = read_folder(path, "nocta-method")
-    cls = method_class(body["method"])
+    try:
+        cls = method_class(body["method"])
+    except ConfigError as error:
+        raise unloadable("nocta.methods", body["method"], error) from error
     try:
         return SavedMethod(
             cls.from_state(body["config"], arrays),
@@ -168,6 +172,8 @@ def load_saved(path: str | Path) -> SavedMethod:
             body["record"],
             body["preset"],
         )
+    except NoctaError:
+        raise
     except MISFITS as error:
         raise damaged(path, error) from error
 

@@ -14,7 +14,7 @@ from typing import Any, cast
 from numpy.typing import NDArray
 
 from nocta.core.errors import ConfigError, ModelError, did_you_mean
-from nocta.core.plugins import load_plugin, plugins
+from nocta.core.plugins import load_plugin, plugins, unloadable
 from nocta.core.predictor import Predictor, Savable, State
 
 _GROUP: Any = "nocta.predictors"
@@ -106,10 +106,7 @@ def restore_predictor(config: dict[str, Any], arrays: dict[str, NDArray[Any]]) -
     try:
         kind: Any = predictor_class(config["name"])
     except ConfigError as error:
-        raise ModelError(
-            f"The model was fitted with the predictor '{config['name']}', which cannot be loaded "
-            f"here: {error} Install the package that provides it."
-        ) from error
+        raise unloadable(_GROUP, config["name"], error) from error
     return cast("Predictor", kind.from_state(config["config"], arrays))
 
 
