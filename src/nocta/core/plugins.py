@@ -22,20 +22,18 @@ Group = Literal["nocta.methods", "nocta.predictors", "nocta.estimators", "nocta.
 @cache
 def plugins(group: Group) -> dict[str, EntryPoint]:
     """Entry points of a group by name, in alphabetical order; nothing is imported."""
-    found: dict[str, EntryPoint] = {}
-    for point in sorted(entry_points(group=group), key=lambda p: (p.name, p.value)):
-        other = found.setdefault(point.name, point)
-        if other.value != point.value:
-            raise ConfigError(
-                f"Two installed packages provide '{point.name}' for '{group}': {other.value} and "
-                f"{point.value}. Uninstall one of them."
-            )
-    return found
+    return {p.name: p for p in sorted(entry_points(group=group), key=lambda p: (p.name, p.value))}
 
 
 def load_plugin(group: Group, name: str, expected: type) -> Any:
     """Import what an entry point names: a class derived from `expected`, or an instance of it."""
     point = plugins(group)[name]
+    values = sorted({p.value for p in entry_points(group=group) if p.name == name})
+    if len(values) > 1:
+        raise ConfigError(
+            f"Two installed packages provide '{name}' for '{group}': {' and '.join(values)}. "
+            f"Uninstall one of them."
+        )
     try:
         found = point.load()
     except Exception as error:
