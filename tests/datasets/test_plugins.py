@@ -15,6 +15,8 @@ from nocta import datasets
 from nocta.cli.app import app
 from nocta.core.errors import ConfigError
 from nocta.core.plugins import plugins
+from nocta.runs.optimum import finite_task
+from nocta.runs.setup import DataSource
 
 MODULE = """
 from dataclasses import replace
@@ -95,6 +97,12 @@ def test_list_shows_a_broken_package_beside_the_others() -> None:
     assert "broken" in words
     assert "cannot be imported" in words
     assert "physionet2019" in words
+
+
+@pytest.mark.usefixtures("_installed")
+def test_a_broken_package_does_not_hide_which_optima_are_known() -> None:
+    with pytest.raises(ConfigError, match="The optimum of 'pbc-stage' is not known"):
+        finite_task(DataSource("pbc-stage"))
 
 
 def test_other_processes_find_it(package: Path) -> None:

@@ -6,14 +6,15 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from textwrap import dedent
+from typing import Any
 
 import numpy as np
 import pytest
 
 import nocta
+from foreign_predictors import PrevalencePredictor
 from nocta.core.cohort import Cohort
-from nocta.core.errors import ConfigError
+from nocta.core.errors import ConfigError, ModelError
 from nocta.core.plugins import plugins
 from nocta.methods import registry
 from nocta.methods.registry import is_local, method_class, method_names, parse_methods
@@ -149,6 +150,11 @@ def test_an_installed_estimator_plans_explains_and_is_saved(
     model.save(tmp_path / "m")
     again = nocta.load(tmp_path / "m").rollout(test, cost_weight=0.01)
     assert np.array_equal(done.history.requested, again.history.requested)
+    install(site, "")
+    with pytest.raises(
+        ModelError, match=r"^The model .* estimator 'frugal', which is not installed"
+    ):
+        nocta.load(tmp_path / "m")
 
 
 def test_an_installed_estimator_is_a_method(
@@ -181,14 +187,51 @@ def test_what_does_not_keep_the_contract_is_named(site: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("points", "message"),
+    ("group", "point", "method", "message"),
     [
-        ("[nocta.methods]\nstatic = strangers:Early", "provides the method 'static'"),
-        ("[nocta.estimators]\namortized = strangers:Frugal", "provides the method 'nocta-amort"),
-        ("[nocta.methods]\nlate = strangers:Early", "expected a class whose `name` is 'late'"),
+        ("methods", "static", "static", "provides the method 'static'"),
+        ("estimators", "amortized", "nocta-amortized", "provides the method 'nocta-amort"),
+        ("methods", "late", "late", "expected a class whose `name` is 'late'"),
     ],
 )
-def test_built_in_names_stay_ours(site: Path, points: str, message: str) -> None:
-    install(site, dedent(points))
+def test_a_wrong_name_is_refused_only_when_it_is_used(
+    site: Path, group: str, point: str, method: str, message: str
+) -> None:
+    install(site, f"[nocta.{group}]\n{point} = strangers:Early")
+    assert parse_methods("nothing") == ["nothing"]
+    assert method_class("nothing").name == "nothing"
     with pytest.raises(ConfigError, match=message):
-        method_class("late")
+        method_class(method)
+
+
+def test_an_estimator_with_a_built_in_name_is_refused_only_when_it_is_used(site: Path) -> None:
+    install(site, "[nocta.estimators]\namortized = strangers:Frugal\nfrugal = strangers:Frugal")
+    assert method_class("nocta-frugal").name == "nocta-frugal"
+    with pytest.raises(ConfigError, match="provides the estimator 'amortized'"):
+        nocta.NOCTA("amortized").fit(None, None)  # type: ignore[arg-type]
+
+
+def test_two_packages_with_one_name_are_refused_only_when_it_is_used(site: Path) -> None:
+    second = site / "others-0.1.dist-info"
+    second.mkdir()
+    (second / "METADATA").write_text("Metadata-Version: 2.1\nName: others\nVersion: 0.1\n")
+    (second / "entry_points.txt").write_text("[nocta.methods]\nearly = others:Early\n")
+    forget()
+    assert method_class("static").name == "static"
+    with pytest.raises(ConfigError, match="Two installed packages provide 'early'"):
+        method_class("early")
+
+
+def test_an_installed_estimator_gets_a_cross_fitted_predictor(
+    site: Path, clinic: list[Cohort]
+) -> None:
+    class Sized(PrevalencePredictor):
+        def __len__(self) -> int:
+            return 0
+
+    given = Sized()
+    cls: Any = method_class("nocta-frugal")
+    cls("paper").check_predictor(given)  # needs no network
+    model = nocta.NOCTA("frugal", "paper").fit(*clinic[:2], predictor=given)
+    assert isinstance(model.planner_.predictor, CrossFittedPredictor)
+    assert {type(member) for member in model.planner_.predictor.members} == {Sized}

@@ -15,6 +15,7 @@ from nocta.core.errors import ConfigError, ModelError
 from nocta.core.policy import Policy
 from nocta.core.rollout import rollout
 from nocta.methods.fixed import FixedPlanPolicy
+from nocta.methods.nocta import estimator_of
 from nocta.methods.registry import _LOCAL, METHODS, method_class, register_method
 from nocta.methods.saving import SavedMethod, check_savable, load_saved, save_method
 from nocta.model.archive import MANIFEST
@@ -130,6 +131,67 @@ def test_a_method_without_state_is_refused_before_training(
     with pytest.raises(ConfigError, match="Method 'forgetful' cannot be saved: it has no `state"):
         check_savable("forgetful")
     assert rollout(Forgetful().fit(*clinic[:2]).policy({}), clinic[2]).cost > 0
+
+
+def test_a_method_that_is_not_installed_is_named(
+    monkeypatch: pytest.MonkeyPatch,
+    clinic: list[Cohort],
+    predictor: CrossFittedPredictor,
+    tmp_path: Path,
+) -> None:
+    class Renamed(method_class("nothing")):  # type: ignore[misc]
+        name = "elsewhere"
+
+    monkeypatch.setitem(_LOCAL, "elsewhere", Renamed)
+    save_method(fitted("elsewhere", clinic, predictor), tmp_path / "m")
+    monkeypatch.delitem(_LOCAL, "elsewhere")
+    with pytest.raises(
+        ModelError, match=r"^The model .* method 'elsewhere', which is not installed"
+    ):
+        nocta.load(tmp_path / "m")
+
+
+class Derived(method_class("nocta-amortized")):  # type: ignore[misc]
+    """Derived from NOCTA by another package."""
+
+    name = "derived"
+
+
+class Ensemble(Forgetful):
+    """Uses the word for something else."""
+
+    name, estimator = "trees", "forest"
+
+
+@pytest.mark.parametrize("cls", [Derived, Ensemble])
+def test_a_method_of_others_is_not_replaced_by_nocta(
+    cls: type[nocta.Method], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert estimator_of(method_class("nocta-ensemble")) == "ensemble"
+    assert estimator_of(cls) is None
+    monkeypatch.setitem(_LOCAL, cls.name, cls)
+    with pytest.raises(ConfigError, match=f"Method '{cls.name}' cannot be saved"):
+        check_savable(cls.name)
+
+
+def test_a_derived_method_is_saved_as_itself(
+    monkeypatch: pytest.MonkeyPatch,
+    clinic: list[Cohort],
+    predictor: CrossFittedPredictor,
+    tmp_path: Path,
+) -> None:
+    class Kept(Derived):
+        def state(self) -> Any:
+            return {}, {}
+
+        @classmethod
+        def from_state(cls, config: Any, arrays: Any) -> Self:
+            return cls()
+
+    monkeypatch.setitem(_LOCAL, "derived", Kept)
+    method = Kept(quick=True).fit(*clinic[:2], seed=0, predictor=predictor)
+    save_method(SavedMethod.of(method, clinic[0], 0), tmp_path / "m")
+    assert isinstance(nocta.load(tmp_path / "m"), Kept)
 
 
 def test_a_taken_name_cannot_be_registered() -> None:

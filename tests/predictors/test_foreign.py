@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from dataclasses import replace
 from pathlib import Path
+from typing import Any, Self
 
 import numpy as np
 import pytest
@@ -219,6 +220,30 @@ def test_the_predictor_metric_refuses_it(members: CrossFittedPredictor, tiny_par
     model = NOCTA("contrastive", options={"metric": "predictor"})
     with pytest.raises(ConfigError, match="metric='predictor' reads the predictor's last layer"):
         model.fit(*tiny_parts[:2], predictor=members)
+    method: Any = method_class("nocta-ensemble")
+    with pytest.raises(ConfigError, match="metric='predictor' reads the predictor's last layer"):
+        method(options={"metric": "predictor"}).check_predictor(BoostedPredictor())
+    method_class("nocta-amortized")().check_predictor(BoostedPredictor())
+
+
+class Silent(PrevalencePredictor):
+    """Its `fit` returns nothing."""
+
+    def fit(self, *args: Any, **options: Any) -> None:  # type: ignore[override]
+        super().fit(*args, **options)
+
+
+class LikeSklearn(PrevalencePredictor):
+    """Its `fit` has other arguments."""
+
+    def fit(self, X: Any, y: Any) -> Self:  # type: ignore[override]
+        return self
+
+
+def test_fit_may_return_nothing_and_must_have_our_arguments(tiny_parts: Parts) -> None:
+    assert {type(m) for m in as_cross_fitted(Silent(), *tiny_parts[:2]).members} == {Silent}
+    with pytest.raises(ConfigError, match=r"LikeSklearn\.fit must accept fit\(train, val"):
+        as_cross_fitted(LikeSklearn(), *tiny_parts[:2])
 
 
 def test_networks_are_not_refused(tiny_predictor: CrossFittedPredictor) -> None:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
+from importlib.metadata import EntryPoint
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -14,6 +16,7 @@ from foreign_predictors import (
     PrevalencePredictor,
     installed,  # noqa: F401 - a fixture
 )
+from nocta.core import plugins as plugins_module
 from nocta.core.cohort import Cohort
 from nocta.core.errors import ConfigError, ModelError
 from nocta.core.history import History
@@ -28,6 +31,7 @@ from nocta.predictors.mixed import MixedPredictor
 from nocta.predictors.mlp import MLPPredictor
 from nocta.predictors.recurrent import LSTMPredictor, RecurrentPredictor
 from nocta.predictors.registry import (
+    check_predictor_name,
     check_savable,
     new_predictor,
     predictor_class,
@@ -113,8 +117,46 @@ def test_loading_imports_only_what_is_published(cohort: Cohort) -> None:
     assert config["name"] == "prevalence"
     before = set(sys.modules)
     for name in ("antigravity:Evil", "antigravity"):
-        with pytest.raises(ModelError, match=r"which cannot be loaded here.*Install the package"):
+        with pytest.raises(ModelError, match=r"^The model was fitted .* is not installed here"):
             restore_predictor({**config, "name": name}, arrays)
         with pytest.raises(ModelError, match="has kind 'antigravity"):
             restore_predictor({**config, "kind": name}, arrays)
     assert "antigravity" not in set(sys.modules) - before
+
+
+def _publish(monkeypatch: pytest.MonkeyPatch, points: dict[str, str]) -> None:
+    found = [EntryPoint(name, value, "nocta.predictors") for name, value in points.items()]
+    monkeypatch.setattr(plugins_module, "entry_points", lambda group: found)
+    plugins_module.plugins.cache_clear()
+
+
+@pytest.mark.usefixtures("installed")
+def test_a_plug_in_with_a_built_in_name_is_refused_when_it_is_used(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    _publish(monkeypatch, {"bayes": "foreign_predictors:PrevalencePredictor"})
+    check_predictor_name("learned")
+    with pytest.raises(ConfigError, match=r"provides the predictor 'bayes'.*is built in"):
+        check_predictor_name("bayes")
+
+
+@pytest.mark.usefixtures("installed")
+def test_a_broken_plug_in_does_not_prevent_saving_with_another(
+    monkeypatch: pytest.MonkeyPatch, cohort: Cohort
+) -> None:
+    there = "test_registry_alias:Alias"
+    monkeypatch.setitem(
+        sys.modules, "test_registry_alias", SimpleNamespace(Alias=PrevalencePredictor)
+    )
+    _publish(monkeypatch, {"a-broken": "package_that_is_gone:Gone", "prevalence": there})
+    assert predictor_state(_fitted("prevalence", cohort))[0]["name"] == "prevalence"
+
+
+def test_a_missing_package_is_not_reported_as_damage(
+    cohort: Cohort, tmp_path: Path, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    request.getfixturevalue("installed")
+    save_predictor(_fitted("prevalence", cohort), tmp_path / "predictor")
+    _publish(monkeypatch, {})
+    with pytest.raises(ModelError, match=r"^The model was fitted with the predictor 'prevalence'"):
+        load_predictor(tmp_path / "predictor")

@@ -14,7 +14,7 @@ from functools import cache
 from importlib.metadata import EntryPoint, entry_points
 from typing import Any, Literal
 
-from nocta.core.errors import ConfigError
+from nocta.core.errors import ConfigError, ModelError
 
 Group = Literal["nocta.methods", "nocta.predictors", "nocta.estimators", "nocta.datasets"]
 
@@ -22,20 +22,18 @@ Group = Literal["nocta.methods", "nocta.predictors", "nocta.estimators", "nocta.
 @cache
 def plugins(group: Group) -> dict[str, EntryPoint]:
     """Entry points of a group by name, in alphabetical order; nothing is imported."""
-    found: dict[str, EntryPoint] = {}
-    for point in sorted(entry_points(group=group), key=lambda p: (p.name, p.value)):
-        other = found.setdefault(point.name, point)
-        if other.value != point.value:
-            raise ConfigError(
-                f"Two installed packages provide '{point.name}' for '{group}': {other.value} and "
-                f"{point.value}. Uninstall one of them."
-            )
-    return found
+    return {p.name: p for p in sorted(entry_points(group=group), key=lambda p: (p.name, p.value))}
 
 
 def load_plugin(group: Group, name: str, expected: type) -> Any:
     """Import what an entry point names: a class derived from `expected`, or an instance of it."""
     point = plugins(group)[name]
+    values = sorted({p.value for p in entry_points(group=group) if p.name == name})
+    if len(values) > 1:
+        raise ConfigError(
+            f"Two installed packages provide '{name}' for '{group}': {' and '.join(values)}. "
+            f"Uninstall one of them."
+        )
     try:
         found = point.load()
     except Exception as error:
@@ -48,4 +46,13 @@ def load_plugin(group: Group, name: str, expected: type) -> Any:
     raise ConfigError(
         f"'{name}' of '{group}' ({point.value}) is {found!r}; expected a "
         f"{expected.__module__}.{expected.__name__}."
+    )
+
+
+def unloadable(group: Group, name: str, error: ConfigError) -> ModelError:
+    """The error to raise if a saved model names a plugin that cannot be loaded."""
+    why = f"cannot be loaded here: {error}" if name in plugins(group) else "is not installed here."
+    return ModelError(
+        f"The model was fitted with the {group.removeprefix('nocta.').removesuffix('s')} "
+        f"'{name}', which {why} Install the package that provides it."
     )

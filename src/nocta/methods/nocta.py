@@ -71,12 +71,15 @@ class NoctaMethod(Method):
         return model_options(preset, cls.estimator)
 
     def check_predictor(self, predictor: Predictor) -> None:
+        if self.estimator not in BUILT_IN:
+            return
+        metric = given_values(self.options).get("metric")
         if self.preset == "paper":
-            require_network(
-                predictor,
-                f"Method '{self.name}' with the 'paper' preset",
-                "trains the predictor further",
-            )
+            user = f"Method '{self.name}' with the 'paper' preset"
+            require_network(predictor, user, "trains the predictor further")
+        elif self.estimator != "amortized" and metric == "predictor":
+            user = f"Method '{self.name}' with metric='predictor'"
+            require_network(predictor, user, "reads the predictor's last layer")
 
     def fit(
         self,
@@ -101,6 +104,20 @@ class NoctaMethod(Method):
     def policy(self, setting: dict[str, Any]) -> Policy:
         require_fitted(self, "model_")
         return self.model_.policy(setting.get("cost_weight", 0.0))
+
+
+def estimator_of(cls: type[Method]) -> str | None:
+    """The estimator of a NOCTA method; `None` for other methods, also those derived from one."""
+    estimator = getattr(cls, "estimator", None)
+    named = issubclass(cls, NoctaMethod) and cls.name == f"nocta-{estimator}"
+    return estimator if named else None
+
+
+def model_of(method: Method) -> NOCTA | None:
+    """The fitted model of a NOCTA method; `None` for other methods."""
+    if isinstance(method, NoctaMethod) and estimator_of(type(method)) is not None:
+        return method.model_
+    return None
 
 
 def quick_options(preset: Preset, estimator: str = "amortized") -> dict[str, Any]:

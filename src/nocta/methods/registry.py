@@ -51,7 +51,13 @@ def method_class(name: str) -> type[Method]:
         )
     if name in _LOCAL:
         return _LOCAL[name]
-    if name not in METHODS:
+    installed = name in _installed()
+    if installed and name in METHODS:
+        raise ConfigError(
+            f"An installed package provides the method '{name}', but that name is built in. "
+            f"Rename it there, or uninstall the package."
+        )
+    if installed:
         return _installed_class(name)
     module, _, attribute = METHODS[name].partition(":")
     found: type[Method] = getattr(import_module(module), attribute)
@@ -95,12 +101,6 @@ def _installed() -> dict[str, str | None]:
     found: dict[str, str | None] = dict.fromkeys(plugins("nocta.methods"))
     for estimator in plugins("nocta.estimators"):
         found.setdefault(f"nocta-{estimator}", estimator)
-    for name in found:
-        if name in METHODS:
-            raise ConfigError(
-                f"An installed package provides the method '{name}', but that name is built in. "
-                f"Rename it there, or uninstall the package."
-            )
     return found
 
 

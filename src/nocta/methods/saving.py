@@ -15,11 +15,12 @@ from typing import Any, Self
 from nocta.core.catalog import Catalog
 from nocta.core.cohort import Cohort
 from nocta.core.environment import Availability, Results
-from nocta.core.errors import ConfigError
+from nocta.core.errors import ConfigError, NoctaError
+from nocta.core.plugins import unloadable
 from nocta.core.policy import Policy
 from nocta.core.rollout import Rollout, rollout
 from nocta.methods.contract import Method
-from nocta.methods.nocta import NoctaMethod
+from nocta.methods.nocta import estimator_of, model_of
 from nocta.methods.registry import method_class
 from nocta.methods.retrained import RetrainedMethod
 from nocta.model import persistence
@@ -33,11 +34,12 @@ from nocta.tables.validate import check_fits
 def check_savable(name: str) -> None:
     """Raise `ConfigError` if a method cannot be saved; nothing is trained."""
     cls = method_class(name)
-    if issubclass(cls, NoctaMethod):
-        if cls.estimator not in plugin.BUILT_IN and not plugin.can_save(
-            plugin.estimator_class(cls.estimator)
+    estimator = estimator_of(cls)
+    if estimator is not None:
+        if estimator not in plugin.BUILT_IN and not plugin.can_save(
+            plugin.estimator_class(estimator)
         ):
-            raise ConfigError(plugin.cannot_save(cls.estimator))
+            raise ConfigError(plugin.cannot_save(estimator))
         return
     needed = {"state": Method, "from_state": Method}
     if issubclass(cls, RetrainedMethod):
@@ -117,9 +119,10 @@ class SavedMethod:
         """Act on a whole cohort at one operating point; its `budget`, if any, is a hard limit."""
         how: dict[str, Any] = {"availability": availability, "progress": progress}
         how["budget"] = setting.get("budget")
-        if isinstance(self.method, NoctaMethod):
+        model = model_of(self.method)
+        if model is not None:
             weight = float(setting.get("cost_weight", 0.0))
-            return self.method.model_.rollout(cohort, weight, **how)
+            return model.rollout(cohort, weight, **how)
         self.check_fits(cohort)
         return rollout(self.policy(setting), cohort, results=results, seed=self.seed, **how)
 
@@ -134,9 +137,10 @@ def save_method(
 ) -> None:
     """Write a fitted method as a folder, whole or not at all; `extra` are text files by name."""
     check_savable(saved.name)
-    if isinstance(saved.method, NoctaMethod):
-        saved.method.model_.record_ = saved.record_
-        persistence.save_model(saved.method.model_, path, extra=extra)
+    model = model_of(saved.method)
+    if model is not None:
+        model.record_ = saved.record_
+        persistence.save_model(model, path, extra=extra)
         return
     config, arrays = saved.method.state()
     body = {
@@ -157,7 +161,10 @@ def load_saved(path: str | Path) -> SavedMethod:
     if read_manifest(path, None)["kind"] != "nocta-method":
         return SavedMethod.of_model(persistence.load(path))
     body, arrays = read_folder(path, "nocta-method")
-    cls = method_class(body["method"])
+    try:
+        cls = method_class(body["method"])
+    except ConfigError as error:
+        raise unloadable("nocta.methods", body["method"], error) from error
     try:
         return SavedMethod(
             cls.from_state(body["config"], arrays),
@@ -168,6 +175,8 @@ def load_saved(path: str | Path) -> SavedMethod:
             body["record"],
             body["preset"],
         )
+    except NoctaError:
+        raise
     except MISFITS as error:
         raise damaged(path, error) from error
 
@@ -179,4 +188,5 @@ def load(path: str | Path) -> Any:
         ModelError: The folder is damaged, from a newer version, or holds something else.
     """
     method = load_saved(path).method
-    return method.model_ if isinstance(method, NoctaMethod) else method
+    model = model_of(method)
+    return method if model is None else model

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from enum import Enum
 from pathlib import Path
 
@@ -47,4 +48,14 @@ def recognize(path: Path) -> Folder:
     inside = {entry.name for entry in path.iterdir()}
     if not inside:
         return Folder.EMPTY
+    if MANIFEST in inside and not _is_ours(path / MANIFEST):
+        inside.remove(MANIFEST)
     return next((kind for mark, kind in _MARKS.items() if mark in inside), Folder.OTHER)
+
+
+def _is_ours(manifest: Path) -> bool:
+    """Whether a manifest is one of this package; other programs write files of that name too."""
+    try:
+        return str(json.loads(manifest.read_text("utf-8"))["kind"]).startswith("nocta-")
+    except (OSError, ValueError, KeyError, TypeError):
+        return False

@@ -16,6 +16,7 @@ from nocta.core.errors import ConfigError, DataError, NotFittedError
 from nocta.core.history import History
 from nocta.core.operating_points import cost_targets, spread_knob
 from nocta.core.options import NonNegative, Options, Preset, check_value, read_options
+from nocta.core.plugins import plugins
 from nocta.core.predictor import Predictor
 from nocta.core.rollout import Rollout, rollout
 from nocta.evaluation.frontier import Frontier
@@ -248,6 +249,11 @@ def planner_class(preset: str, estimator: str = "amortized") -> type[Planner]:
     if estimator not in plugin.BUILT_IN:
         plugin.estimator_class(estimator)
         return plugin.PaperPluginPlanner if preset == "paper" else plugin.PluginPlanner
+    if estimator in plugins("nocta.estimators"):
+        raise ConfigError(
+            f"An installed package provides the estimator '{estimator}', but that name is built "
+            f"in. Rename it there, or uninstall the package."
+        )
     if preset == "default":
         from nocta.model.presets.default import DefaultPlanner
 

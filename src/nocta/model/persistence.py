@@ -6,8 +6,9 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from nocta.core.catalog import Catalog
-from nocta.core.errors import NotFittedError
+from nocta.core.errors import ConfigError, NoctaError, NotFittedError
 from nocta.core.options import given_values
+from nocta.core.plugins import unloadable
 from nocta.core.predictor import Predictor
 from nocta.model.archive import MISFITS, damaged, read_folder, write_folder
 from nocta.model.nocta import NOCTA, planner_class
@@ -41,13 +42,18 @@ def save_model(model: NOCTA, path: str | Path, *, extra: Mapping[str, str] | Non
 def load(path: str | Path) -> NOCTA:
     """Read a model that `NOCTA.save` or `nocta fit` wrote; it decides as it did, to the bit."""
     body, arrays = read_folder(path)
-    planner = planner_class(body["preset"], body["estimator"])
+    try:
+        planner = planner_class(body["preset"], body["estimator"])
+    except ConfigError as error:
+        raise unloadable("nocta.estimators", body["estimator"], error) from error
     try:
         model = NOCTA(body["estimator"], body["preset"], body["seed"], body["options"])
         model.planner_ = planner.from_state(body["config"], arrays)
         model.catalog_ = Catalog.from_dict(body["catalog"])
         model.classes_, model.schema_ = tuple(body["classes"]), body["schema"]
         model.record_ = body["record"]
+    except NoctaError:
+        raise
     except MISFITS as error:
         raise damaged(path, error) from error
     return model
@@ -64,5 +70,7 @@ def load_predictor(path: str | Path) -> Predictor:
     body, arrays = read_folder(path, "nocta-predictor")
     try:
         return restore_predictor(body["config"], arrays)
+    except NoctaError:
+        raise
     except MISFITS as error:
         raise damaged(path, error) from error

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import inspect
 import warnings
 from collections.abc import Sequence
 from typing import Any, Self
@@ -153,6 +154,7 @@ def cross_fit(
     and the seed of every member. For `expected`, see `CrossFittedPredictor`; by default it is what
     the model declares.
     """
+    check_fit(model)
     groups = np.arange(len(train)) if train.groups is None else train.groups
     n_folds = min(n_folds or (5 if len(train) < SMALL else 3), np.unique(groups).size)
     # A class too rare to be in every fold cannot be balanced over them.
@@ -166,10 +168,22 @@ def cross_fit(
         fold[held_out] = f
         member = copy.deepcopy(model)
         own_seed = seed + 101 * (f + 1)
-        members.append(member.fit(train.subset(rest), val, seed=own_seed, progress=progress))
-        check_output(members[-1], train)
+        member.fit(train.subset(rest), val, seed=own_seed, progress=progress)
+        members.append(member)
+        check_output(member, train)
     is_calibrated = members[0].is_calibrated if expected is None else expected
     return CrossFittedPredictor(members, fold, is_calibrated)
+
+
+def check_fit(predictor: Fittable) -> None:
+    """Raise `ConfigError` if `fit` has other arguments than those of the contract."""
+    try:
+        inspect.signature(predictor.fit).bind(None, None, seed=0, progress=False)
+    except TypeError:
+        raise ConfigError(
+            f"{type(predictor).__name__}.fit must accept fit(train, val, *, seed, progress=False). "
+            f"Change it, or remove fit to use the predictor as it is."
+        ) from None
 
 
 def check_output(predictor: Predictor, cohort: Cohort) -> None:

@@ -22,7 +22,13 @@ from nocta.core.cohort import Cohort
 from nocta.core.errors import DataError
 from nocta.core.options import Preset
 from nocta.core.random_plans import random_requests
-from nocta.predictors.cross_fitted import SMALL, CrossFittedPredictor, check_output, cross_fit
+from nocta.predictors.cross_fitted import (
+    SMALL,
+    CrossFittedPredictor,
+    check_fit,
+    check_output,
+    cross_fit,
+)
 from nocta.predictors.encoding import EncodedCohort
 from nocta.predictors.mixed import MixedPredictor
 from nocta.predictors.mlp import MLPPredictor
@@ -129,6 +135,7 @@ def _fit_plug_in(
     model: Any = new_predictor(name)
     if not quick:
         return cross_fit(model, train, val, None, seed, progress)
+    check_fit(model)
     model.fit(train, val, seed=seed, progress=progress)
     check_output(model, train)
     return CrossFittedPredictor.single(model, train)

@@ -8,13 +8,14 @@ saved folder.
 
 from __future__ import annotations
 
+from contextlib import suppress
 from importlib import import_module
 from typing import Any, cast
 
 from numpy.typing import NDArray
 
 from nocta.core.errors import ConfigError, ModelError, did_you_mean
-from nocta.core.plugins import load_plugin, plugins
+from nocta.core.plugins import load_plugin, plugins, unloadable
 from nocta.core.predictor import Predictor, Savable, State
 
 _GROUP: Any = "nocta.predictors"
@@ -36,15 +37,21 @@ _PLUG_IN = "plug-in"
 
 def predictor_names() -> list[str]:
     """What `--predictor` accepts: built-in names, then plug-ins in alphabetical order."""
-    return [*BUILT_IN, *(name for name in plugins(_GROUP) if name not in BUILT_IN)]
+    return list(dict.fromkeys([*BUILT_IN, *plugins(_GROUP)]))
 
 
 def check_predictor_name(name: str) -> None:
-    """Raise `ConfigError` for an unknown name; nothing is imported."""
+    """Raise `ConfigError` for an unknown or ambiguous name; nothing is imported."""
     known = predictor_names()
     if name not in known:
         raise ConfigError(
             f"There is no predictor '{name}'.{did_you_mean(name, known)} Known: {', '.join(known)}."
+        )
+    if name in BUILT_IN and name in plugins(_GROUP):
+        raise ConfigError(
+            f"An installed package provides the predictor '{name}' "
+            f"({plugins(_GROUP)[name].value}), but that name is built in. Rename it there, or "
+            f"uninstall the package."
         )
 
 
@@ -106,10 +113,7 @@ def restore_predictor(config: dict[str, Any], arrays: dict[str, NDArray[Any]]) -
     try:
         kind: Any = predictor_class(config["name"])
     except ConfigError as error:
-        raise ModelError(
-            f"The model was fitted with the predictor '{config['name']}', which cannot be loaded "
-            f"here: {error} Install the package that provides it."
-        ) from error
+        raise unloadable(_GROUP, config["name"], error) from error
     return cast("Predictor", kind.from_state(config["config"], arrays))
 
 
@@ -126,10 +130,13 @@ def _saved_name(kind: type[Predictor]) -> str | None:
     if own in KINDS and _built_in(own) is kind:
         return None
     path = f"{kind.__module__}:{kind.__qualname__}"
-    # The class may be re-exported, so an entry point that names another path is loaded to compare.
     for name, point in plugins(_GROUP).items():
-        if point.value == path or load_plugin(_GROUP, name, Predictor) is kind:
+        if point.value == path:
             return name
+    for name in plugins(_GROUP):  # the class may be re-exported, so all are loaded to compare
+        with suppress(ConfigError):
+            if load_plugin(_GROUP, name, Predictor) is kind:
+                return name
     raise ModelError(
         f"A model with {kind.__name__} cannot be saved: it is not published under the entry-point "
         f"group '{_GROUP}', and loading imports nothing else. Add to the package's pyproject.toml: "

@@ -23,7 +23,7 @@ from nocta.core.metrics import summarize
 from nocta.core.operating_points import cost_of_everything
 from nocta.core.options import Count, Preset, check_arguments
 from nocta.methods.contract import Method
-from nocta.methods.nocta import NoctaMethod, quick_options
+from nocta.methods.nocta import estimator_of, model_of, quick_options
 from nocta.methods.registry import method_class
 from nocta.methods.saving import SavedMethod, check_savable, load_saved, save_method
 from nocta.model import archive, persistence
@@ -83,7 +83,7 @@ class FitRequest:
     @property
     def estimator(self) -> str | None:
         """The estimator the method plans with; none if it is not a NOCTA model."""
-        return getattr(method_class(self.method), "estimator", None)
+        return estimator_of(method_class(self.method))
 
     @property
     def options(self) -> dict[str, Any] | None:
@@ -183,7 +183,8 @@ def fit_to_folder(
     saved = replace(saved, record_=plain(record))
     log = json.dumps({"stages": stages.log, "versions": versions()}, indent=1) + "\n"
     save_method(saved, out, extra={archive.CARD: model_card(saved), archive.LOG: log})
-    return saved.method.model_ if isinstance(saved.method, NoctaMethod) else saved
+    model = model_of(saved.method)
+    return saved if model is None else model
 
 
 def _fit(
@@ -209,9 +210,9 @@ def _fit(
 def _operating_points(saved: SavedMethod, val: Cohort, request: FitRequest) -> list[dict[str, Any]]:
     """Settings spread over cost on validation, cheapest first, and what they give there."""
     n_points = min(request.n_points, 4) if request.quick else request.n_points
-    if isinstance(saved.method, NoctaMethod):
-        model, n_subjects = saved.method.model_, 60 if request.quick else None
-        weights = model.suggest_cost_weights(val, n_points, n_subjects)
+    model = model_of(saved.method)
+    if model is not None:
+        weights = model.suggest_cost_weights(val, n_points, 60 if request.quick else None)
         settings: list[dict[str, Any]] = [{"cost_weight": weight} for weight in weights]
     else:
         settings = saved.method.settings(val, n_points)

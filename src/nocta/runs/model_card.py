@@ -9,7 +9,7 @@ from typing import Any
 
 from nocta.core.catalog import Catalog
 from nocta.core.currency import money
-from nocta.methods.nocta import NoctaMethod
+from nocta.methods.nocta import estimator_of, model_of
 from nocta.methods.saving import SavedMethod
 from nocta.model.nocta import NOCTA
 
@@ -29,7 +29,7 @@ def model_card(saved: SavedMethod) -> str:
     record, catalog = saved.record_, saved.catalog_
     request = record["request"]
     source = request["source"]
-    model = saved.method.model_ if isinstance(saved.method, NoctaMethod) else None
+    model = model_of(saved.method)
     title = "A model" if model else f"`{saved.name}`"
     serves = " One fit serves every cost weight and every budget." if model else ""
     parts = [
@@ -76,8 +76,8 @@ def model_card(saved: SavedMethod) -> str:
 
 def _what(saved: SavedMethod) -> str:
     """What it is, in one sentence."""
-    if isinstance(saved.method, NoctaMethod):
-        estimator = saved.method.estimator
+    estimator = estimator_of(type(saved.method))
+    if estimator is not None:
         return _WHAT.get(estimator, f"NOCTA with the installed estimator `{estimator}`.")
     return (inspect.getdoc(saved.method) or "").split("\n\n")[0].replace("\n", " ")
 

@@ -6,6 +6,7 @@ synthetic` writes ships with the package. A test computes it again.
 
 from __future__ import annotations
 
+from contextlib import suppress
 from importlib import resources
 from pathlib import Path
 
@@ -25,7 +26,11 @@ def finite_task(source: DataSource) -> FiniteTask:
     """The task a data set is drawn from."""
     make = source.card.finite_task if source.card is not None else None
     if make is None:
-        known = [name for name in datasets.names() if datasets.card(name).finite_task is not None]
+        known = []
+        for name in datasets.names():
+            with suppress(ConfigError):  # a broken package must not hide this message
+                if datasets.card(name).finite_task is not None:
+                    known.append(name)
         raise ConfigError(
             f"The optimum of '{source.data}' is not known. It can be computed for data drawn from "
             f"a known finite task: {', '.join(known)}. For your own task, use "

@@ -39,21 +39,9 @@ from nocta.predictors.registry import predictor_state, restore_predictor
 BUILT_IN: tuple[str, ...] = get_args(EstimatorName)
 
 
-def plugin_estimators() -> list[str]:
-    """Names of the installed estimators; raises `ConfigError` if one is built in."""
-    found = plugins("nocta.estimators")
-    for name in BUILT_IN:
-        if name in found:
-            raise ConfigError(
-                f"An installed package provides the estimator '{name}' ({found[name].value}), but "
-                f"that name is built in. Rename it there, or uninstall the package."
-            )
-    return list(found)
-
-
 def estimator_class(name: str) -> type[Any]:
     """The class of an installed estimator; raises `ConfigError` if there is none that fits."""
-    known = [*BUILT_IN, *plugin_estimators()]
+    known = list(dict.fromkeys([*BUILT_IN, *plugins("nocta.estimators")]))
     if name not in known:
         raise ConfigError(
             f"There is no estimator '{name}'.{did_you_mean(name, known)} Known: {', '.join(known)}."
@@ -117,7 +105,7 @@ class PluginPlanner(Planner):
     def fit(cls, task: Task) -> Self:
         train, estimator = task.train, task.estimator
         built = estimator_class(estimator)()
-        predictor = task.predictor or task.cross_fitted(cls.preset)
+        predictor = task.cross_fitted(cls.preset)
         built = built.fit(train, task.val, predictor, seed=task.seed, progress=task.progress)
         losses = partial(_predicted_losses, predictor, train)
         worth = slot_worth(losses, train)
