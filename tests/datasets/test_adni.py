@@ -199,11 +199,11 @@ def test_filters_that_leave_nobody_say_so(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"biomarkers": "some"}, "biomarkers is 'some', .* should be 'any', 'each' or 'none'"),
-        ({"min_labels": "a"}, "min_labels is 'a', .* valid integer.*labeled visits"),
+        ({"biomarkers": "some"}, "biomarkers is 'some'; use 'any', 'each' or 'none'"),
+        ({"min_labels": "a"}, "min_labels is 'a'; use a whole number"),
         ({"min_labels": None}, "min_labels is None"),
-        ({"features": {"FDG": "dear"}}, "at 'FDG', input should be a valid number"),
-        ({"features": ["FDG"]}, "valid dictionary"),
+        ({"features": {"FDG": "dear"}}, "features is .*; use options by name, each a number"),
+        ({"features": ["FDG"]}, "features is .*; use options by name"),
     ],
 )
 def test_impossible_options_are_refused_before_anything_is_read(

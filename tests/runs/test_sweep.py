@@ -203,7 +203,7 @@ def test_a_sweep_that_goes_on_knows_at_once_how_long(
 def test_a_folder_of_something_else_is_refused(
     mark: str, small_setup: Setup, tmp_path: Path
 ) -> None:
-    (tmp_path / mark).write_text("{}", "utf-8")
+    (tmp_path / mark).write_text('{"kind": "nocta-model"}', "utf-8")
     with pytest.raises(ConfigError, match=r"holds .*; choose another --out"):
         compare(small_setup, [Job("nothing", 0)], tmp_path, n_jobs=1)
     assert [path.name for path in tmp_path.iterdir()] == [mark]
