@@ -18,6 +18,7 @@ _LOSSES = ["cross-entropy", "error"]
 #: What is worth tuning, by preset and estimator.
 _SPACES: dict[tuple[Preset, str], dict[str, list[Any] | tuple[Any, Any]]] = {
     ("default", "amortized"): {"hidden": [32, 64, 128], "loss": _LOSSES},
+    ("default", "direct"): {"hidden": [None, 32, 64, 128], "hindsight": [0.5, 0.9, 1.0]},
     ("default", "contrastive"): {
         "n_neighbors": (6, 96),
         "kernel": ["gaussian", "uniform"],
@@ -73,6 +74,9 @@ class NoctaMethod(Method):
     def check_predictor(self, predictor: Predictor) -> None:
         if self.estimator not in BUILT_IN:
             return
+        if self.estimator == "direct":
+            require_network(predictor, f"Method '{self.name}'", "trains the predictor further")
+            return
         metric = given_values(self.options).get("metric")
         if self.preset == "paper":
             user = f"Method '{self.name}' with the 'paper' preset"
@@ -124,7 +128,17 @@ def quick_options(preset: Preset, estimator: str = "amortized") -> dict[str, Any
     """Options of a preset for a quick run."""
     if estimator not in BUILT_IN:
         return {}
+    if estimator == "direct":
+        return {"quick": True}
     return {"n_rounds": 0} if preset == "default" else {"embedding_epochs": 2}
+
+
+class NoctaDirect(NoctaMethod):
+    """NOCT-Direct: a network names the plan itself, and the predictor learns from its plans."""
+
+    name = "nocta-direct"
+    estimator = "direct"
+    adapts_predictor = True
 
 
 class NoctaAmortized(NoctaMethod):

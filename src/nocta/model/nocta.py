@@ -21,20 +21,24 @@ from nocta.core.predictor import Predictor
 from nocta.core.rollout import Rollout, rollout
 from nocta.evaluation.frontier import Frontier
 from nocta.model.presets.base import Planner, Task
-from nocta.model.presets.options import DefaultOptions, PaperOptions
+from nocta.model.presets.options import DefaultOptions, DirectOptions, PaperOptions
 from nocta.planning.algorithm import PlanningPolicy
 from nocta.planning.explain import Recommendation, recommend
 from nocta.planning.limits import DEFAULT_LIMITS, Limits
 from nocta.tables.schema import Schema
 from nocta.tables.validate import check_classes, check_fits
 
+#: Estimators that plan for many subjects at once without asking neighbors.
+_QUICK_TO_PLAN = ("direct", "amortized")
+
 
 class NOCTA(BaseEstimator):  # type: ignore[misc]
     """Plans whole sets of future acquisitions, executes the earliest part, replans.
 
     Args:
-        estimator: `"amortized"` (fast), `"contrastive"` (evidence from similar subjects),
-            `"ensemble"` of both, mixed on validation, or the name of an installed estimator.
+        estimator: `"direct"` (a network names the plan), `"amortized"` (a network scores plans),
+            `"contrastive"` (evidence from similar subjects), `"ensemble"` of the last two, mixed on
+            validation, or the name of an installed estimator.
         preset: `"default"` is what we recommend; `"paper"` is as published.
         seed: Same seed, same model.
         options: `nocta.DefaultOptions` or `nocta.PaperOptions`, or some of their fields by name.
@@ -81,7 +85,8 @@ class NOCTA(BaseEstimator):  # type: ignore[misc]
         planner = planner_class(self.preset, self.estimator)
         options = read_options(model_options(self.preset, self.estimator), self.options)
         check_parts(train, val)
-        task = Task(train, val, self.estimator, self.seed, progress, predictor, options)
+        how = (self.estimator, self.seed, progress, predictor, options, self.preset)
+        task = Task(train, val, *how)
         self.planner_ = planner.fit(task)
         self.catalog_, self.classes_ = train.catalog, train.classes
         self.schema_ = Schema.of(train).model_dump(mode="json", exclude_none=True)
@@ -180,14 +185,14 @@ class NOCTA(BaseEstimator):  # type: ignore[misc]
             n_subjects: How many of `val` to try; by default fewer if neighbors vote.
             availability: The rule of the roll-outs they are meant for.
         """
-        n_subjects = n_subjects or (300 if self.estimator == "amortized" else 100)
+        n_subjects = n_subjects or (300 if self.estimator in _QUICK_TO_PLAN else 100)
         some = val.subset(np.random.default_rng(self.seed).permutation(len(val))[:n_subjects])
         scale = self._planner.cost_scale
 
         def cost_at(weight: float) -> float:
             return self.rollout(some, weight, availability=availability).cost
 
-        evaluations = 20 if self.estimator == "amortized" else 14
+        evaluations = 20 if self.estimator in _QUICK_TO_PLAN else 14
         return spread_knob(
             cost_at,
             (scale * 0.01, scale * 4),
@@ -254,6 +259,10 @@ def planner_class(preset: str, estimator: str = "amortized") -> type[Planner]:
             f"An installed package provides the estimator '{estimator}', but that name is built "
             f"in. Rename it there, or uninstall the package."
         )
+    if estimator == "direct":
+        from nocta.model.presets.direct import DirectPlanner
+
+        return DirectPlanner
     if preset == "default":
         from nocta.model.presets.default import DefaultPlanner
 
@@ -269,4 +278,6 @@ def model_options(preset: str, estimator: str) -> type[Options]:
 
     if estimator not in plugin.BUILT_IN:
         return plugin.PluginOptions
+    if estimator == "direct":
+        return DirectOptions
     return PaperOptions if preset == "paper" else DefaultOptions
