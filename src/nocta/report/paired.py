@@ -18,7 +18,6 @@ from nocta.report.tables import Table, label, number, with_error
 from nocta.report.view import ReportView
 from nocta.runs.summary import cost_range, quality_per_seed
 
-
 #: Methods that are the ends of every other method's curve.
 _ENDS = ("nothing", "everything")
 
