@@ -164,3 +164,37 @@ def _write_xrays(
             grades.append({**key, "readprj": project, f"v{visit}xrkl": shown})
     _write_pipe(folder / f"kxr_qjsw_duryea{visit}.txt", pd.DataFrame(widths), upper)
     _write_pipe(folder / f"kxr_sq_bu{visit}.txt", pd.DataFrame(grades), upper)
+
+
+# -- C-MAPSS -----------------------------------------------------------------------------
+
+
+def write_engines(file: Path, lives: Sequence[int], wear: float = 0.1, seed: int = 0) -> Path:
+    """One text file of C-MAPSS: engine `i` has `lives[i]` cycles at two flight conditions.
+
+    Sensor `j` reads `100 j` at the ground and `50 j` at altitude 20, and rises by `wear` a cycle.
+    """
+    rng, lines = np.random.default_rng(seed), []
+    for unit, life in enumerate(lives, start=1):
+        for cycle in range(1, life + 1):
+            high = cycle % 3 == 0
+            noise = rng.normal(size=21)
+            sensors = (50 if high else 100) * np.arange(1, 22) + wear * cycle + noise
+            sensors[0] = 445.0 if high else 518.67
+            settings = f"{20.0 * high:.4f} {0.7 * high:.4f} 100.0"
+            lines.append(f"{unit} {cycle} {settings} " + " ".join(f"{s:.2f}" for s in sensors))
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(
+        "".join(f"{line}  \n" for line in lines)
+    )  # as published, with blanks at the end
+    return file
+
+
+def write_cmapss(
+    folder: Path, subset: str = "FD001", train: Sequence[int] = (70, 45, 15), left: int = 30
+) -> Path:
+    """A subset of C-MAPSS: engines that run to failure, and one that is cut off before."""
+    write_engines(folder / f"train_{subset}.txt", train)
+    write_engines(folder / f"test_{subset}.txt", [65], seed=1)
+    (folder / f"RUL_{subset}.txt").write_text(f"{left} \n")
+    return folder
