@@ -198,7 +198,7 @@ CARD = Card(
     ),
     license="to be confirmed",
     terms=(
-        "Third-party catalogs list it as a work of the US Government, in the public domain; we have "
+        "Third-party catalogs list it as public domain, a work of the US Government; we have "
         "seen no license text by NASA, which asks for acknowledgment."
     ),
     access="download",
