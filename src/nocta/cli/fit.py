@@ -86,9 +86,9 @@ def _print(model: NOCTA | SavedMethod, data: str, out: Path) -> None:
     points = model.record_["validation"]
     weighted = all("cost_weight" in point for point in points)
     knob, title = "cost weight" if weighted else "setting", "On validation, cheapest first"
-    table = make_table(knob, "mean cost", "accuracy", "AP", "cross-entropy", title=title)
+    table = make_table(knob, "mean cost", "accuracy", "AP", "ROC AUC", "cross-entropy", title=title)
     for point in points:
-        measured = (point[name] for name in ("accuracy", "ap", "cross_entropy"))
+        measured = (point[name] for name in ("accuracy", "ap", "roc_auc", "cross_entropy"))
         table.add_row(
             f"{point['cost_weight']:.4g}" if weighted else json.dumps(point["setting"]),
             money(point["cost"], model.catalog_.currency),

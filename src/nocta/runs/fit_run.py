@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 
 from nocta.core.cohort import Cohort
+from nocta.core.detection import prevalence
 from nocta.core.errors import ConfigError
 from nocta.core.metrics import summarize
 from nocta.core.operating_points import cost_of_everything
@@ -174,6 +175,7 @@ def fit_to_folder(
         "n_val": len(val),
         "n_test": len(test),
         "cost_of_everything": cost_of_everything(val),
+        "threshold": prevalence(train.labels, train.n_classes),
         knobs: [point[knob] for point in points],
         "validation": points,
         "slot_times": cohort.slot_times,
