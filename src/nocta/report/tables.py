@@ -10,6 +10,7 @@ from decimal import ROUND_HALF_UP, Decimal
 from typing import Any
 
 from nocta.core.metrics import LOWER_IS_BETTER
+from nocta.exact.optimum import OptimalFrontier
 from nocta.report.plots.frontier import METRIC_LABELS
 from nocta.report.plots.style import method_style
 from nocta.report.view import ReportView
@@ -17,8 +18,16 @@ from nocta.runs.compare import Comparison
 from nocta.runs.method_options import typed
 from nocta.runs.record import JobRecord
 from nocta.runs.setup import DataSource, Setup
-from nocta.runs.summary import QUALITIES, mean_and_error, mean_points
+from nocta.runs.summary import QUALITIES, mean_and_error, mean_points, side_by_side
 
+#: What is shown of an operating point besides its cost and its quality.
+OTHER_LABELS = {
+    "tests": "tests",
+    "visits": "visits",
+    "detection_delay": "detection delay",
+    "detected": "detected",
+    "false_alarms": "false alarms",
+}
 MINUS = "\N{MINUS SIGN}"
 #: Options of `nocta compare` by field of `Setup`.
 _OPTIONS = {
@@ -113,14 +122,20 @@ def _optimum_shares(comparison: Comparison) -> dict[str, str]:
     }
 
 
-def difference_table(view: ReportView) -> Table | None:
+def difference_tables(view: ReportView) -> list[tuple[str, Table]]:
+    """Name and paired differences of every metric that is shown side by side."""
+    shown = side_by_side(view.comparison.quality)
+    found = [(METRIC_LABELS[name], difference_table(view, name)) for name in shown]
+    return [(name, table) for name, table in found if table is not None]
+
+
+def difference_table(view: ReportView, quality: str) -> Table | None:
     """Paired differences, row minus column: a text and its mark (`ahead`, `behind` or none)."""
-    comparison = view.comparison
-    table = comparison.summary
-    table = table[(table["quality"] == comparison.quality) & (table["versus"] != "")]
+    table = view.comparison.summary
+    table = table[(table["quality"] == quality) & (table["versus"] != "")]
     if table.empty:
         return None
-    better = -1 if comparison.quality in LOWER_IS_BETTER else 1
+    better = -1 if quality in LOWER_IS_BETTER else 1
     found = {(row.method, row.versus): row for row in table.itertuples()}
     methods = [m for m in view.methods if m in set(table["method"])]
 
@@ -137,19 +152,39 @@ def difference_table(view: ReportView) -> Table | None:
 
 def points_table(view: ReportView, qualities: Sequence[str] = QUALITIES) -> Table:
     """Every operating point, averaged over seeds."""
-    comparison = view.comparison
-    large = comparison.results["cost"].max() >= 100
-    found = mean_points(comparison.results, view.methods, ["cost", *qualities], comparison.optimum)
+    return _points_table(view, qualities, view.comparison.optimum)
+
+
+def effort_table(view: ReportView) -> Table | None:
+    """What every operating point acquires, and how soon it detects; `None` if it is not known."""
+    results = view.comparison.results
+    known = [name for name in OTHER_LABELS if results[name].notna().any()]
+    return _points_table(view, known) if known else None
+
+
+def _points_table(
+    view: ReportView, columns: Sequence[str], optimum: OptimalFrontier | None = None
+) -> Table:
+    results = view.comparison.results
+    found = mean_points(results, view.methods, ["cost", *columns], optimum)
+    digits = {"cost": 2 if results["cost"].max() >= 100 else 3, "tests": 1, "visits": 1}
     rows = []
     for point in found:
-        cells = [
-            with_error(*pair, 2 if large and column == "cost" else 3)
-            for column, pair in point.means.items()
-        ]
+        cells = [with_error(*pair, digits.get(column, 3)) for column, pair in point.means.items()]
         rows.append([label(point.method), str(point.point + 1), *cells, str(point.n_seeds)])
-    names = {**METRIC_LABELS, "cost": "cost", "share_of_optimum": "share of the optimum"}
+    names = {**METRIC_LABELS, **OTHER_LABELS, "cost": "cost"}
+    names["share_of_optimum"] = "share of the optimum"
     head = ["method", "point", *(names[c] for c in found[0].means), "seeds"]
     return Table(head, rows, grouped=True)
+
+
+def thresholds(comparison: Comparison) -> str:
+    """The threshold of an alarm, from the lowest to the highest over seeds."""
+    found = comparison.results["threshold"].dropna()
+    if found.empty:
+        return ""
+    ends = dict.fromkeys(number(value) for value in (found.min(), found.max()))
+    return " to ".join(ends)
 
 
 def ledger_table(view: ReportView) -> Table:

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     import pandas as pd
 
 QUALITIES = ("accuracy", "ap", "roc_auc", "cross_entropy")
+#: Shown side by side, because no one of them tells all; a headline metric of its own comes first.
+SIDE_BY_SIDE = ("ap", "roc_auc", "cross_entropy")
 SUMMARY_COLUMNS = (
     "quality",
     "method",
@@ -34,6 +36,11 @@ OPTIMUM_COLUMNS = ("method", "seed", "point", "cost", "accuracy", "optimum", "ra
 #: Share of the widest range of costs that a method must cover to count for the common range.
 WIDE_SHARE = 0.5
 _TOLERANCE = 1e-9
+
+
+def side_by_side(headline: str) -> tuple[str, ...]:
+    """The metrics that every table shows: the headline metric, then the others."""
+    return tuple(dict.fromkeys((headline, *SIDE_BY_SIDE)))
 
 
 def mean_and_error(values: Sequence[float] | NDArray[np.float64]) -> tuple[float, float]:

@@ -23,6 +23,7 @@ from nocta.runs.record import Job
 from nocta.runs.results import read_results
 from nocta.runs.setup import DataSource, Setup
 from nocta.runs.store import JobStore
+from nocta.runs.summary import side_by_side
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -123,6 +124,11 @@ class Evidence:
         """As the paper reports: accuracy on the synthetic task, AP and ROC AUC on other data."""
         first = self.setup.source.headline
         return (first,) if first == "accuracy" else (first, "roc_auc")
+
+    @property
+    def shown(self) -> tuple[str, ...]:
+        """What our own tables show: the paper's metrics and those that we show side by side."""
+        return tuple(dict.fromkeys((*self.metrics, *side_by_side(self.metrics[0]))))
 
     def printed(self, recipe: Recipe) -> list[PaperRow]:
         """The recipe's rows of the paper on these data; none if the data are not as published."""
