@@ -50,17 +50,19 @@ def test_rows_are_judged_and_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     def measured(setup: Setup, jobs: list[Job], folder: Path, n_jobs: int | None) -> pd.DataFrame:
         points = {"cost": [0.0, 2.0], "accuracy": [0.62, 0.8], "cross_entropy": [0.7, 0.4]}
         rows = [pd.DataFrame(points).assign(method=job.label, seed=job.seed) for job in jobs]
-        return pd.concat(rows).assign(setting="{}", fit_seconds=1.0, rollout_seconds=1.0)
+        return pd.concat(rows).assign(setting="{}", ap=0.5, fit_seconds=1.0, rollout_seconds=1.0)
 
     monkeypatch.setattr(variants, "measure", measured)
     arguments = ["--methods", "random,static", "--tasks", "6", "--out", tmp_path]
     run(monkeypatch, *arguments, "--subjects", 400)
     table = pd.read_csv(tmp_path / "variants.csv")
     assert table["method"].tolist() == ["random", "random", "static", "static"]
+    assert "ap" not in table.columns
     assert table["gain_accuracy"].isna().tolist() == [True, False, True, False]
     assert (table["noct_gain_accuracy"].dropna() > table["gain_accuracy"].dropna()).all()
     shares = pd.read_csv(tmp_path / "summary.csv")
     assert set(shares["method"]) == {"random", "static", NOCT}
+    assert set(shares["task"]) == {6}
     text = (tmp_path / "variants.md").read_text("utf-8")
     assert "| 6 | 2 digits (cost 0.5), countdowns from 1 or 2 (cost 1)" in text
     assert "| task | exact NOCT | random | static subset |" in text
@@ -68,6 +70,12 @@ def test_rows_are_judged_and_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(variants, "measure", lambda *_: pytest.fail("measured again"))
     run(monkeypatch, *arguments, "--subjects", 400)
     assert (tmp_path / "variants.md").read_text("utf-8") == text
+    # Rows of a task that is not named this time stay in every table.
+    monkeypatch.setattr(variants, "measure", measured)
+    other = ["--methods", "random", "--tasks", "9", "--subjects", 400, "--out", tmp_path]
+    run(monkeypatch, *other)
+    for name in ("variants.csv", "summary.csv"):
+        assert set(pd.read_csv(tmp_path / name)["task"]) == {6, 9}
     with pytest.raises(ConfigError, match=r"rows with subjects = 400; this run has 500"):
         run(monkeypatch, *arguments, "--subjects", 500)
 
@@ -81,16 +89,16 @@ def test_only_missing_jobs_are_left() -> None:
 
 
 def test_exact_policies_judge_themselves_as_the_optimum(recorded: dict[str, Yardstick]) -> None:
-    task = {"late-starts": recorded["late-starts"]}
-    optimum = [curve for curve in task["late-starts"].curves if curve.policy == "optimum"][:1]
+    late = recorded["late-starts"]
+    optimum = [curve for curve in late.curves if curve.policy == "optimum"][:1]
     rows = pd.DataFrame(curve_rows(optimum)).assign(
         task="late-starts", method="optimal", seed=0, setting="", subjects=1, points=1,
         fit_seconds=0.0, rollout_seconds=0.0,
     )  # fmt: skip
-    table = judged(rows, task["late-starts"])
+    table = judged(rows, {0: late})
     assert table["gain_accuracy"].dropna().tolist() == pytest.approx([1.0] * (len(table) - 1))
     assert (table["noct_gain_accuracy"].dropna() < 0.9).all()
-    found = summary(table, task).query("measure == 'accuracy'").set_index("method")
+    found = summary(table, late, {0: late}).query("measure == 'accuracy'").set_index("method")
     assert found.loc["optimal", "mean"] == pytest.approx(1.0, abs=1e-6)
     assert found.loc[NOCT, "mean"] == pytest.approx(0.812, abs=1e-3)
     assert found.loc["optimal", "middle"] == 3

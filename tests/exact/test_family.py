@@ -19,6 +19,7 @@ from nocta.exact import (
     optimal_policy,
     solve_yardstick,
     synthetic_task,
+    yardstick_on,
 )
 from nocta.exact.graph import BeliefGraph
 
@@ -80,6 +81,27 @@ def test_the_cross_entropy_frontier_is_no_worse_than_policies_for_either_loss() 
             found = optimal_policy(graph, weight, loss).evaluate()
             best = np.interp(found.cost, frontier.cost, frontier.cross_entropy)
             assert found.cross_entropy >= best - 1e-4
+
+
+def test_a_yardstick_on_subjects_is_what_they_would_have_seen(late: BeliefGraph) -> None:
+    expected = solve_yardstick(late)
+    values, labels = late.task.sample(4000, np.random.default_rng(0))
+    measured = yardstick_on(expected, late, values, labels)
+    for ours, theirs in zip(measured.curves, expected.curves, strict=True):
+        assert (ours.policy, ours.loss) == (theirs.policy, theirs.loss)
+        assert ours.cost[0] == 0.0
+        assert ours.accuracy[-1] == 1.0
+        np.testing.assert_allclose(ours.cost, theirs.cost, atol=0.05)
+        np.testing.assert_allclose(ours.accuracy, theirs.accuracy, atol=0.015)
+        np.testing.assert_allclose(ours.cross_entropy, theirs.cross_entropy, atol=0.03)
+        assert (ours.accuracy != theirs.accuracy).any()
+    # Followed step by step, the policy acquires the same.
+    policy = optimal_policy(late, 0.5)
+    acquired = policy.acquired_of(values[:1])
+    times, features = policy.next_acquisitions(values[:1], acquired, 0)
+    assert acquired[0, 0].tolist() == [False, True]
+    assert acquired[0, times[0]].tolist() == features[0].tolist()
+    assert not acquired[0, 1 : times[0]].any()
 
 
 def test_numbered_tasks_are_drawn_once_and_differ() -> None:

@@ -25,7 +25,7 @@ from nocta.exact.theory import (
     replanning_gaps,
     replanning_pays_task,
 )
-from nocta.exact.yardstick import Yardstick, solve_yardstick
+from nocta.exact.yardstick import Yardstick, solve_yardstick, yardstick_on
 
 __all__ = [
     "NAMED_TASKS",
@@ -57,4 +57,5 @@ __all__ = [
     "replanning_pays_task",
     "solve_yardstick",
     "synthetic_task",
+    "yardstick_on",
 ]

@@ -8,11 +8,12 @@ from typing import get_args
 
 from nocta.core.progress import progress_bar
 from nocta.exact.build import build_graph
-from nocta.exact.curve import ExactCurve, ExactPolicy
+from nocta.exact.curve import CurvePoint, ExactCurve, ExactPolicy
 from nocta.exact.graph import BeliefGraph, Loss
+from nocta.exact.noct import noct_policies
 from nocta.exact.noct_curve import noct_curve
-from nocta.exact.optimum import optimal_frontier
-from nocta.exact.task import FiniteTask
+from nocta.exact.optimum import optimal_frontier, optimal_policy
+from nocta.exact.task import FiniteTask, FloatArray, IntArray
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,6 +45,36 @@ class Yardstick:
     def optimum(self) -> ExactCurve:
         """The greatest accuracy at each cost."""
         return self.curve("optimum", "error")
+
+
+def yardstick_on(
+    yardstick: Yardstick, task: FiniteTask | BeliefGraph, values: FloatArray, labels: IntArray
+) -> Yardstick:
+    """The same policies measured on some subjects of the task instead of in expectation.
+
+    A method is best compared with the optimum on the subjects that it was measured on: both then
+    have the same luck with them.
+
+    Args:
+        yardstick: The curves of the task; their cost weights name the policies.
+        task: The task.
+        values: `(n, L, n_features)`, all recorded.
+        labels: `(n, L)`.
+    """
+    graph = task if isinstance(task, BeliefGraph) else build_graph(task)
+    curves = []
+    for curve in yardstick.curves:
+        weights = [float(weight) for weight in curve.cost_weight]
+        if curve.policy == "optimum":
+            policies = [optimal_policy(graph, weight, curve.loss) for weight in weights]
+        else:
+            policies = noct_policies(graph, weights, curve.loss)
+        points = [
+            CurvePoint(weight, *policy.measure(values, labels))
+            for weight, policy in zip(weights, policies, strict=True)
+        ]
+        curves.append(ExactCurve.of(points, curve.loss, curve.policy))
+    return Yardstick(tuple(curves))
 
 
 def solve_yardstick(

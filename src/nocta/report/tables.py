@@ -161,7 +161,7 @@ def points_table(view: ReportView, qualities: Sequence[str] = QUALITIES) -> Tabl
         ]
         rows.append([label(point.method), str(point.point + 1), *cells, str(point.n_seeds)])
     names = {**METRIC_LABELS, "cost": "cost", "share_of_optimum": "share of the optimum"}
-    names["share_of_gain"] = "share of the attainable gain"
+    names["share_of_gain"] = "share of the gain"
     head = ["method", "point", *(names[c] for c in found[0].means), "seeds"]
     return Table(head, rows, grouped=True)
 
