@@ -153,16 +153,16 @@ def points_table(view: ReportView, qualities: Sequence[str] = QUALITIES) -> Tabl
     large = comparison.results["cost"].max() >= 100
     columns = ["cost", *qualities]
     found = mean_points(comparison.results, view.methods, columns, comparison.yardstick)
+    shown = [column for column in found[0].means if column != "share_of_optimum"]
     rows = []
     for point in found:
         cells = [
-            with_error(*pair, 2 if large and column == "cost" else 3)
-            for column, pair in point.means.items()
+            with_error(*point.means[column], 2 if large and column == "cost" else 3)
+            for column in shown
         ]
         rows.append([label(point.method), str(point.point + 1), *cells, str(point.n_seeds)])
-    names = {**METRIC_LABELS, "cost": "cost", "share_of_optimum": "share of the optimum"}
-    names["share_of_gain"] = "share of the gain"
-    head = ["method", "point", *(names[c] for c in found[0].means), "seeds"]
+    names = {**METRIC_LABELS, "cost": "cost", "share_of_gain": "share of the gain"}
+    head = ["method", "point", *(names[c] for c in shown), "seeds"]
     return Table(head, rows, grouped=True)
 
 

@@ -6,7 +6,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, get_args
 
 import numpy as np
-import pandas as pd
 
 from nocta.core.progress import progress_bar
 from nocta.exact import (
@@ -53,6 +52,8 @@ def theory_sheets(*, quick: bool = False, progress: bool = False) -> list[Sheet]
 
 def noct_sheet(yardstick: Yardstick | None = None) -> Sheet:
     """The policy that plans by exact NOCT and replans, beside the optimum."""
+    import pandas as pd
+
     known = yardstick or known_yardstick(DataSource("synthetic"))
     assert known is not None
     lines: list[dict[str, Any]] = []
