@@ -70,8 +70,8 @@ def noct_sheet(yardstick: Yardstick | None = None) -> Sheet:
         lines,
         "The policy plans by exact NOCT, carries out the earliest acquisitions and replans; one "
         "line per distinct policy over the cost weights. Gain: the share of what the optimum gains "
-        "over acquiring nothing, at the same cost. The remaining gap of a learned policy is "
-        "estimation error.",
+        "over acquiring nothing, at the same cost. What is missing to the optimum here is due to "
+        "open-loop plans; a learned policy that plans by NOCT also has errors of estimation.",
     )
 
 
