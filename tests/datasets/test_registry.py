@@ -19,7 +19,7 @@ from nocta.testing import tiny_cohort
 
 BUILT_IN = [
     "adni", "cmapss", "oai-klg", "oai-womac", "oulad", "pbc-event", "pbc-stage",
-    "physionet2012", "physionet2012-vent", "physionet2019", "synthetic",
+    "physionet2012", "physionet2012-vent", "physionet2019", "synthetic", "synthetic-family",
 ]  # fmt: skip
 
 

@@ -164,7 +164,7 @@ def points_sheet(evidence: Evidence) -> Sheet:
     arms = {arm.label: arm for arm in evidence.present}
     columns = ["cost", *evidence.shown]
     lines = []
-    for found in mean_points(evidence.results, list(arms), columns, evidence.optimum):
+    for found in mean_points(evidence.results, list(arms), columns, evidence.yardstick):
         arm = arms[found.method]
         line: dict[str, Any] = {"method": arm.method, **arm.knob, "point": found.point + 1}
         for column, (mean, error) in found.means.items():

@@ -12,13 +12,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from nocta.core.errors import ConfigError, DataFileMissing
-from nocta.exact.optimum import OptimalFrontier
+from nocta.exact.curve import ExactCurve
+from nocta.exact.yardstick import Yardstick
 from nocta.report.paper.recipes import Arm, Recipe
 from nocta.report.published import PaperRow
 from nocta.report.tables import data_arguments
 from nocta.runs.compare import Comparison, compare
 from nocta.runs.method_options import typed
-from nocta.runs.optimum import shipped_optimum
+from nocta.runs.optimum import known_yardstick
 from nocta.runs.record import Job
 from nocta.runs.results import read_results
 from nocta.runs.setup import DataSource, Setup
@@ -136,8 +137,12 @@ class Evidence:
         return [row for row in recipe.rows if source.is_as_published and row.dataset == source.data]
 
     @cached_property
-    def optimum(self) -> OptimalFrontier | None:
-        return shipped_optimum(self.setup.source)
+    def yardstick(self) -> Yardstick | None:
+        return known_yardstick(self.setup.source)
+
+    @property
+    def optimum(self) -> ExactCurve | None:
+        return None if self.yardstick is None else self.yardstick.optimum
 
 
 def gather(recipe: Recipe, request: Request) -> list[Evidence]:
