@@ -15,6 +15,8 @@ from nocta.model.nocta import NOCTA, model_options
 from nocta.model.presets.plugin import BUILT_IN
 
 _LOSSES = ["cross-entropy", "error"]
+#: Estimators with a network that is refreshed on its own plans.
+_REFRESHED = ("amortized", "ensemble")
 #: What is worth tuning, by preset and estimator.
 _SPACES: dict[tuple[Preset, str], dict[str, list[Any] | tuple[Any, Any]]] = {
     ("default", "amortized"): {"hidden": [32, 64, 128], "loss": _LOSSES},
@@ -63,7 +65,7 @@ class NoctaMethod(Method):
         out: dict[str, Any] = {}
         for part in both if self.estimator == "ensemble" else (self.estimator,):
             out |= suggest(trial, _SPACES.get((self.preset, part), {}))
-        if self.preset == "default" and "hidden" in out and not self.quick:
+        if self.preset == "default" and self.estimator in _REFRESHED and not self.quick:
             out["n_rounds"] = trial.suggest_int("n_rounds", 1, 5)
         return out
 

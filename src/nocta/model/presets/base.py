@@ -107,13 +107,14 @@ class Planner(ABC):
         seed: int,
         preferred: float,
         factors: Sequence[float] = (0.3, 0.6, 1.0),
+        n_tried: int = _MOST_TRIED,
     ) -> float:
         """The preferred share, unless another has clearly less loss plus cost on validation.
 
         "Clearly" is by more than a standard error of the difference, over some cost weights, given
         as factors of the scale. `use` makes the planner plan with a share.
         """
-        some = val.subset(np.random.default_rng(seed).permutation(len(val))[:_MOST_TRIED])
+        some = val.subset(np.random.default_rng(seed).permutation(len(val))[:n_tried])
         regret = {}
         for share in SHARES:
             use(share)

@@ -34,6 +34,10 @@ from nocta.predictors.encoding import InputEncoder
 _FEW, _MANY = (32, 0.4), (128, 0.2)
 #: Cost weights at which validation is asked, in break-even weights.
 _FACTORS = (0.1, 0.3, 1.0, 3.0)
+#: Validation subjects who are asked, at most.
+_MOST_TRIED = 2000
+#: With fewer training subjects, the predictor is left as it is: it would only learn their luck.
+_FEWEST_TO_ADAPT = 500
 
 
 @dataclass(eq=False)
@@ -77,7 +81,7 @@ class DirectPlanner(Planner):
             price_scale=float(np.median(prices[prices > 0])) if (prices > 0).any() else 1.0,
             everything=everything,
         )
-        config = knobs.config()
+        config = knobs.config(len(train) >= _FEWEST_TO_ADAPT)
         with torch.random.fork_rng():
             torch.manual_seed(seed)
             net = GateNet(shape, log_prices(torch.from_numpy(prices), shape.price_scale))
@@ -101,7 +105,7 @@ class DirectPlanner(Planner):
             self.plans.individual_share = self.options.individual_share
             return
         use = partial(setattr, self.plans, "individual_share")
-        chosen = self.least_regret(use, val, self.seed, preferred=0.0, factors=_FACTORS)
+        chosen = self.least_regret(use, val, self.seed, preferred=0.0, factors=_FACTORS, n_tried=_MOST_TRIED)
         self.plans.individual_share = chosen
 
     def _correct_level(self, val: Cohort) -> None:

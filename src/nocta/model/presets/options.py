@@ -75,20 +75,23 @@ class DirectOptions(Options):
     """Units of the network; chosen by the number of subjects by default."""
     hindsight: Share = 0.9
     """Share of a label that is replaced by the prediction from everything recorded."""
-    predictor_rate: NonNegative = 4e-3
-    """Learning rate with which the predictor adapts to the plans; 0 leaves it as it is."""
+    predictor_rate: NonNegative | None = None
+    """Learning rate with which the predictor adapts to the plans; 0 leaves it as it is. By default
+    0.004, or 0 with fewer than 500 training subjects."""
     individual_share: Share | None = None
     """Weight of the subject's own plan against the schedule for everybody; chosen on validation by
     default."""
     quick: bool = False
     """A short fit, with worse plans."""
 
-    def config(self) -> DirectConfig:
-        """What training needs of them."""
+    def config(self, adapts: bool = True) -> DirectConfig:
+        """What training needs of them; `adapts` says whether the predictor adapts by default."""
+        default = DirectConfig.predictor_rate if adapts else 0.0
+        rate = default if self.predictor_rate is None else self.predictor_rate
         return DirectConfig(
             closed_loop=self.form == "closed-loop",
             hindsight=self.hindsight,
-            predictor_rate=self.predictor_rate,
+            predictor_rate=rate,
             quick=self.quick,
         )
 
