@@ -21,11 +21,11 @@ from nocta.core.catalog import Catalog
 from nocta.core.errors import DataError, DataFileMissing
 from nocta.tables.columns import class_name, to_numbers, to_text
 from nocta.tables.history_table import HistoryTable, read_history
+from nocta.tables.labels import order_classes
 from nocta.tables.problems import Issues, enumerate_some
 from nocta.tables.schema import Schema
 from nocta.tables.schema_file import load_schema
 from nocta.tables.table import Reading, SchemaLike, read_table
-from nocta.tables.validate import order_classes
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -173,7 +173,7 @@ class _Survey:
 
         schema = self.schema
         visits = schema.visit if schema.visit and schema.n_visits is None else None
-        labels = schema.label if schema.classes is None else None
+        labels = schema.label if schema.classes is None and schema.bins is None else None
         wanted = [c for c in (schema.subject, visits, labels) if c]
         table = part.table(wanted)
         if schema.subject not in table.column_names:
