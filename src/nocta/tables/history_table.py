@@ -58,6 +58,16 @@ class HistoryTable:
         hint = did_you_mean(str(subject), names) or f" It has: {enumerate_some(names, 8)}."
         raise DataError(f"{name} has no subject '{subject}'.{hint}")
 
+    def slot_of_today(self, row: int, today: str) -> int:
+        """The slot of a visit that happens today; a row of it may be in the table already."""
+        slot = self.calendar.slot_of(row, today)
+        if self.time[row] > slot:
+            raise TimeError(
+                f"Today, {today}, is before the last row of subject {self.subjects[row]}. Give the "
+                "day of the visit to plan for, or remove later rows."
+            )
+        return slot
+
     def check_planned(self, row: int) -> None:
         """Raise if a visit of this subject is after the schedule: any plan would be in the past."""
         if row in self.late:
