@@ -43,7 +43,7 @@ def test_a_frame_is_decided_for_like_its_history(model: NOCTA, tmp_path: Path) -
 def test_the_subject_of_a_frame_is_named(model: NOCTA) -> None:
     with pytest.raises(DataError, match="has 2 subjects; choose one with subject="):
         model.decide(FRAME, WEIGHT)
-    with pytest.raises(DataError, match="has no subject 'x1'. Did you mean 'X1'"):
+    with pytest.raises(DataError, match=r"has no subject 'x1'\. Did you mean 'X1'"):
         model.decide(FRAME, WEIGHT, subject="x1")
 
 

@@ -54,4 +54,5 @@ def remarks(model: NOCTA, table: HistoryTable, row: int | None = None) -> list[s
     rows = np.arange(len(table)) if row is None else np.array([row])
     ranges = getattr(model, "ranges_", {})  # a model of an older version has none
     names = [str(name) for name in table.subjects[rows]]
-    return name_unusual(table.history.subset(rows), model.catalog_, ranges, names)
+    history, n_shown = table.history.subset(rows), 0 if row is None else 3
+    return name_unusual(history, model.catalog_, ranges, names, n_shown)

@@ -36,7 +36,11 @@ def usual_ranges(cohort: Cohort) -> dict[str, list[float]]:
 
 
 def name_unusual(
-    history: History, catalog: Catalog, ranges: Ranges, subjects: Sequence[object]
+    history: History,
+    catalog: Catalog,
+    ranges: Ranges,
+    subjects: Sequence[object],
+    n_shown: int = 3,
 ) -> list[str]:
     """A sentence for each column with values farther outside its range than the range is wide.
 
@@ -51,10 +55,11 @@ def name_unusual(
         far = np.argwhere((cells < low - width) | (cells > high + width))
         if not len(far):
             continue
-        shown = enumerate_some(f"{cells[tuple(at)]:g} (subject {subjects[at[0]]})" for at in far)
+        places = (f"{cells[tuple(at)]:g} (subject {subjects[at[0]]})" for at in far)
+        shown = f": {enumerate_some(places, n_shown)}" if n_shown else ""
         found.append(
             f"{len(far)} value(s) of '{name}' are far outside those seen in training, usually "
-            f"{low:g} to {high:g}: {shown}. Check the unit."
+            f"{low:g} to {high:g}{shown}. Check the unit."
         )
     return found
 
