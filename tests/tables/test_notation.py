@@ -174,12 +174,12 @@ def test_two_decimal_signs_are_refused(tmp_path: Path) -> None:
 def test_rows_that_are_repeated_count_once(tmp_path: Path) -> None:
     text = "id,visit,crp,plt,ill\na,0,1,2,0\na,0,1,2,0\nb,0,3,4,1\n"
     reading = read(tmp_path, text)
-    assert "1 row(s) repeat an earlier row exactly and are left out." in reading.notes
+    assert "1 row(s) of t.csv repeat an earlier row exactly and are left out." in reading.notes
     with pytest.raises(TimeError, match=r"subject a at 0 \(line 2 and line 3\)"):
         read(tmp_path, text.replace("a,0,1,2,0\nb", "a,0,1,9,0\nb"))
     frame = pd.DataFrame({"id": list("aab"), "visit": 0, "crp": [1.0, 1, None], "plt": 1})
     repeated = read_table(frame.assign(ill=[0, 0, 1]), SCHEMA)
-    assert "1 row(s) repeat" in repeated.notes[0]
+    assert "1 row(s) of the table repeat" in repeated.notes[0]
 
 
 DATES = ["10.01.2025", "10.07.2025", "13.02.2025"]

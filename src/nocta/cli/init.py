@@ -55,7 +55,8 @@ def init(
     Guesses the subject, visit or time, label, free context and feature columns, and lists the
     guesses to check. It says how the file was understood (separators, decimal signs, dates, words
     for missing) and writes this into the schema. A label has classes: `--bins` cuts a number into
-    classes, and `--event` makes them from the time to an event. Fill in the costs, then run `nocta describe DATA` to see the cohort.
+    classes, and `--event` makes them from the time to an event. Fill in the costs, then run `nocta
+    describe DATA` to see the cohort.
     """
     from nocta.tables.draft.draft import draft_schema
 

@@ -104,7 +104,9 @@ def drop_repeats(source: Source, keys: Collection[str], issues: Issues) -> Sourc
         seen.add(cells)
     if not repeats:
         return source
-    issues.note(f"{len(repeats)} row(s) repeat an earlier row exactly and are left out.")
+    issues.note(
+        f"{len(repeats)} row(s) of {source.name} repeat an earlier row exactly and are left out."
+    )
     kept = np.delete(np.arange(len(source)), repeats)
     frame = source.frame[kept.tolist()]
     lines = None if source.lines is None else source.lines[kept]

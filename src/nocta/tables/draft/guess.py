@@ -33,6 +33,7 @@ _LATER = (
     r"?(to|until|till)|next)([_ ].*)?"
 )
 _SPLIT_NAMES = {"train", "training", "val", "valid", "validation", "dev", "test", "holdout"}
+_WRITTEN = {"ymd": "", "dmy": " (day, month, year)", "mdy": " (month, day, year)"}
 _UNITS = ("years", "months", "weeks", "days", "hours")
 #: A single column with at least this ROC AUC may be an outcome.
 GIVEAWAY = 0.97
@@ -181,7 +182,8 @@ def _guess_grid(clock: Column, codes: Codes, guess: Guess) -> None:
                 'first; "mdy" is month first.'
             )
         guess.unsure.append(
-            f"time: '{clock.name}' holds dates; they become days since the subject's first row."
+            f"time: '{clock.name}' holds dates{_WRITTEN[clock.orders[0]]}; they become days since "
+            "the subject's first row."
         )
     guess.grid = draft_grid(times, codes)
     guess.unsure.append(
