@@ -24,6 +24,11 @@ class Calendar:
     n_times: int
     starts: NDArray[np.float64]  # (n,) days since 1970; not finite if unknown
 
+    @classmethod
+    def undated(cls) -> Calendar:
+        """For histories that come from no table."""
+        return cls(Schema(subject="subject", visit="visit"), 0, np.array([]))
+
     @property
     def is_dated(self) -> bool:
         """Whether visits have dates."""

@@ -37,7 +37,7 @@ class HistoryTable:
     #: after the schedule, so that nothing is planned for a time that is past.
     time: NDArray[np.int64]
     notes: tuple[str, ...]  # what was left out or ignored
-    calendar: Calendar
+    calendar: Calendar = field(default_factory=Calendar.undated)
     late: Mapping[int, str] = field(default_factory=dict)  # by position: what is after the schedule
 
     def __len__(self) -> int:
