@@ -24,12 +24,14 @@ from nocta.core.rollout import Rollout, rollout
 from nocta.evaluation.frontier import Frontier
 from nocta.model.choice.choose import Choice, choose_point, make_goal
 from nocta.model.choice.default import KEY, DefaultPoint, first_default, saved_default
+from nocta.model.inputs import one_subject, require_cohort
 from nocta.model.presets.base import Planner, Task
 from nocta.model.presets.options import DefaultOptions, DirectOptions, PaperOptions
 from nocta.planning.algorithm import PlanningPolicy
 from nocta.planning.explain import Recommendation, recommend
 from nocta.planning.limits import DEFAULT_LIMITS, Limits
 from nocta.tables.schema import Schema
+from nocta.tables.usual import usual_ranges
 from nocta.tables.validate import check_classes, check_fits
 
 #: Estimators that plan for many subjects at once without asking neighbors.
@@ -86,6 +88,8 @@ class NOCTA(BaseEstimator):  # type: ignore[misc]
                 as it is. The `paper` preset needs one with a network.
             progress: Show bars.
         """
+        require_cohort(train, "fit(train, val)", "train")
+        require_cohort(val, "fit(train, val)", "val")
         planner = planner_class(self.preset, self.estimator)
         options = read_options(model_options(self.preset, self.estimator), self.options)
         check_parts(train, val)
@@ -96,6 +100,7 @@ class NOCTA(BaseEstimator):  # type: ignore[misc]
         self.schema_ = Schema.of(train).model_dump(mode="json", exclude_none=True)
         self.record_: dict[str, Any] = {}
         self.val_: Cohort | None = val  # to find the default operating point when it is needed
+        self.ranges_ = usual_ranges(train)
         return self
 
     @property
@@ -107,6 +112,7 @@ class NOCTA(BaseEstimator):  # type: ignore[misc]
     def check_fits(self, cohort: Cohort) -> None:
         """Raise if a cohort has other slots, features, context or classes than this model."""
         _ = self._planner  # fitted?
+        require_cohort(cohort, "rollout(cohort)", "cohort")
         check_fits(self.catalog_, self.classes_, cohort)
 
     @property
@@ -240,22 +246,29 @@ class NOCTA(BaseEstimator):  # type: ignore[misc]
 
     def decide(
         self,
-        history: History,
+        history: History | Any,
         cost_weight: float | None = None,
         *,
+        subject: object | None = None,
         time: int | None = None,
         remaining: float | None = None,
     ) -> Recommendation:
         """The next acquisition of one subject, what it is expected to bring, and the runner-up.
 
         Args:
-            history: What is known of the subject.
+            history: What is known of the subject: a `History`, or a table (a frame or a path)
+                with a row per visit, where empty means not acquired.
             cost_weight: What one unit of cost is worth in loss (`alpha`); that of `default_point`
                 by default.
-            time: The slot the subject is at; by default the last one with a request.
+            subject: The subject of the table to decide for, if it has several.
+            time: The slot the subject is at; by default that of the last row of a table, or the
+                last one with a request.
             remaining: What may still be spent (a budget), without limit by default.
         """
         policy = self.policy(cost_weight)
+        if not isinstance(history, History):
+            history, last = one_subject(self, history, subject)
+            time = last if time is None else time
         expected = (self.catalog_.n_times, len(self.catalog_.columns))
         if history.values.shape[1:] != expected:
             raise DataError(
