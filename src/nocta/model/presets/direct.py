@@ -105,7 +105,8 @@ class DirectPlanner(Planner):
             self.plans.individual_share = self.options.individual_share
             return
         use = partial(setattr, self.plans, "individual_share")
-        chosen = self.least_regret(use, val, self.seed, preferred=0.0, factors=_FACTORS, n_tried=_MOST_TRIED)
+        how: dict[str, Any] = {"factors": _FACTORS, "n_tried": _MOST_TRIED}
+        chosen = self.least_regret(use, val, self.seed, preferred=0.0, **how)
         self.plans.individual_share = chosen
 
     def _correct_level(self, val: Cohort) -> None:
