@@ -19,7 +19,6 @@ from nocta.runs.model_card import model_card
 from nocta.runs.results import plain
 from nocta.runs.saved import Judged
 
-
 _PARTS = {"validation": "validation subjects", "test": "test subjects", "all": "other subjects"}
 
 
