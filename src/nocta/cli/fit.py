@@ -30,7 +30,7 @@ def fit(
     out: Annotated[Path, Option("--out", help="Folder for the model.")],
     method: Annotated[
         str, Option("--method", help="A method that can be saved; `nocta methods` lists all.")
-    ] = "nocta-amortized",
+    ] = "nocta-auto",
     preset: running.PresetOption = "default",
     predictor: running.PredictorOption = "learned",
     seed: Annotated[int, Option("--seed", min=0, help="Sets the split and the training.")] = 0,

@@ -67,7 +67,7 @@ class FitRequest:
     """
 
     source: DataSource
-    method: str = "nocta-amortized"
+    method: str = "nocta-auto"
     preset: Preset = "default"
     seed: int = 0
     n_points: Count = 10
