@@ -9,6 +9,7 @@ from nocta.core.catalog import Catalog
 from nocta.core.metrics import evaluate_pairs, reliability, summarize
 from nocta.core.rollout import Rollout
 from nocta.evaluation.bootstrap import bootstrap_bands
+from nocta.runs.promise import Promise
 from nocta.runs.record import CalibrationCurve, PointDetails, Together
 
 VISIT_FEE = "visit fee"
@@ -17,7 +18,9 @@ N_RESAMPLES = 200
 MAX_PAIRS = 200
 
 
-def describe_rollout(rollout: Rollout, catalog: Catalog, *, metric: str, seed: int) -> PointDetails:
+def describe_rollout(
+    rollout: Rollout, catalog: Catalog, *, metric: str, seed: int, promise: Promise
+) -> PointDetails:
     """Describe a rollout for the report; the metric gets a bootstrap band over subjects."""
     labeled = rollout.labels >= 0
     curve, band = None, None
@@ -37,6 +40,7 @@ def describe_rollout(rollout: Rollout, catalog: Catalog, *, metric: str, seed: i
         acquired=rollout.history.acquired.mean(axis=0).tolist(),
         together=acquired_together(rollout.history.acquired),
         ledger=ledger(rollout, catalog),
+        **promise.measures(),
     )
 
 

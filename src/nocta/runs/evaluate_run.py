@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from io import BytesIO
 from pathlib import Path
 from typing import Any, Self
@@ -26,6 +26,7 @@ from nocta.model import archive
 from nocta.model.nocta import NOCTA, piece_rows
 from nocta.planning.limits import DEFAULT_LIMITS, Limits
 from nocta.runs.checkpoint import Checkpoint
+from nocta.runs.promise import Promise
 from nocta.runs.results import MEASURES, make_row
 from nocta.runs.saved import Judged
 from nocta.runs.setup import hash_data
@@ -38,19 +39,23 @@ class Outcome:
     """What the columns of results.csv need of a roll-out; the rest is not kept.
 
     Labels `(p,)` and probabilities `(p, C)` of every labeled pair of subject and time, and what
-    each subject was charged, `(n,)`.
+    each subject was charged, `(n,)`, and promised.
     """
 
     labels: NDArray[np.int64]
     probabilities: NDArray[np.float32]
     costs: NDArray[np.float64]
+    expected_losses: NDArray[np.float64]
+    expected_costs: NDArray[np.float64]
+    realized_losses: NDArray[np.float64]
     seconds: float
 
     @classmethod
-    def of(cls, rollout: Rollout) -> Self:
+    def of(cls, rollout: Rollout, promise: Promise) -> Self:
         labeled = rollout.labels >= 0
         probabilities = rollout.probabilities[labeled]
-        return cls(rollout.labels[labeled], probabilities, rollout.costs, rollout.seconds)
+        labels, costs = rollout.labels[labeled], rollout.costs
+        return cls(labels, probabilities, costs, **vars(promise), seconds=rollout.seconds)
 
     @classmethod
     def load(cls, path: Path) -> Self:
@@ -65,7 +70,7 @@ class Outcome:
     @classmethod
     def concatenate(cls, pieces: Sequence[Outcome]) -> Self:
         """Outcomes of several groups of subjects, in this order, as one."""
-        names = ("labels", "probabilities", "costs")
+        names = [field.name for field in fields(cls) if field.name != "seconds"]
         arrays = {name: np.concatenate([getattr(p, name) for p in pieces]) for name in names}
         return cls(**arrays, seconds=sum(piece.seconds for piece in pieces))
 
@@ -76,6 +81,9 @@ class Outcome:
             "n_subjects": len(self.costs),
             "n_labels": len(self.labels),
             "rollout_seconds": self.seconds,
+            **Promise(
+                self.expected_losses, self.expected_costs, self.realized_losses
+            ).measures(),
         }
 
 
@@ -151,13 +159,12 @@ class Evaluation:
             name = f"{_name(setting)}-{i:05d}.npz"
             piece = self.finished.read(name, Outcome.load)
             if piece is None:
-                rollout = self.model.rollout(
-                    self.judged.cohort.subset(rows),
-                    setting,
-                    availability=self.availability,
-                    progress=not bar.disable,
-                )
-                piece = Outcome.of(rollout)
+                some = self.judged.cohort.subset(rows)
+                how = {"availability": self.availability, "progress": not bar.disable}
+                rollout = self.model.rollout(some, setting, **how)
+                policy, limit = self.model.policy(setting), setting.get("budget")
+                promise = Promise.of(policy, some, rollout, budget=limit, seed=self.model.seed)
+                piece = Outcome.of(rollout, promise)
                 self.finished.write(name, piece.save)
             pieces.append(piece)
             bar.update(len(rows))

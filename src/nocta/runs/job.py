@@ -18,6 +18,7 @@ from nocta.methods.contract import Method
 from nocta.runs.details import describe_rollout
 from nocta.runs.method_options import given_options, make_method, option_defaults
 from nocta.runs.operating_points import audit_points, operating_points, roll_out
+from nocta.runs.promise import Promise
 from nocta.runs.record import CohortDescription, Job, JobRecord, TuningRecord
 from nocta.runs.results import MEASURES, TIMES, make_row
 from nocta.runs.setup import Setup
@@ -66,7 +67,13 @@ def run_job(
     rows, details = [], []
     for setting in settings:
         outcome = roll_out(method, setting, test, setup, job.seed)
-        entry = describe_rollout(outcome, test.catalog, metric=setup.source.headline, seed=job.seed)
+        promise = Promise.of(
+            method.policy(setting), test, outcome, budget=setting.get("budget"), seed=job.seed
+        )
+        headline = setup.source.headline
+        entry = describe_rollout(
+            outcome, test.catalog, metric=headline, seed=job.seed, promise=promise
+        )
         measured = {name: getattr(entry, name) for name in MEASURES if name not in TIMES}
         times = {"fit_seconds": fit_seconds, "rollout_seconds": outcome.seconds}
         rows.append(make_row(keys, setting, **measured, **times))

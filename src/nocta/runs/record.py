@@ -6,6 +6,7 @@ the file format. A field with a default may be absent from files of earlier vers
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
@@ -86,6 +87,9 @@ class PointDetails:
         acquired: Share of subjects who acquired each feature at each slot, `(L, M)`.
         together: What the same subjects acquire at two slots, most often first.
         ledger: Mean charge per subject by feature and fee.
+        expected_loss: Loss per subject that the policy expected before the first visit.
+        expected_cost: Charge per subject that it expected.
+        realized_loss: Loss per subject that followed.
     """
 
     cost: Number
@@ -106,6 +110,9 @@ class PointDetails:
     acquired: list[list[float]]
     together: list[Together] = field(default_factory=list)
     ledger: dict[str, float]
+    expected_loss: Number = math.nan
+    expected_cost: Number = math.nan
+    realized_loss: Number = math.nan
 
 
 @dataclass(frozen=True)
