@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import inspect
 import json
-from collections.abc import Sequence
 from typing import Any
 
 from nocta.core.catalog import Catalog
+from nocta.core import markdown
 from nocta.core.currency import money
+from nocta.core.markdown import code, escaped
 from nocta.methods.nocta import estimator_of, model_of
 from nocta.methods.saving import SavedMethod
 from nocta.model.nocta import NOCTA
@@ -30,23 +31,23 @@ def model_card(saved: SavedMethod) -> str:
     request = record["request"]
     source = request["source"]
     model = model_of(saved.method)
-    title = "A model" if model else f"`{saved.name}`"
+    title = "A model" if model else code(saved.name)
     serves = " One fit serves every cost weight and every budget." if model else ""
     parts = [
-        f"# {title} for {record['dataset']}",
+        f"# {title} for {escaped(record['dataset'])}",
         f"{_what(saved)} Preset `{saved.preset}`. It says which features to acquire next, and "
-        f"when, and predicts the class ({', '.join(saved.classes_)}) at every visit.{serves}",
+        f"when, and predicts the class ({escaped(', '.join(saved.classes_))}) at every visit.{serves}",
         "A quick run (`--quick`): too little data and training to be of use." * request["quick"],
         _shares(model) if model else "",
         "## Data",
         _list(
-            f"`{source['data']}`{_how_read(source)} (SHA-256 of its contents "
+            f"{code(source['data'])}{_how_read(source)} (SHA-256 of its contents "
             f"`{request['data_hash'][:16]}…`)",
             f"{record['n_train']} subjects to learn from, {record['n_val']} to choose on, "
             f"{record['n_test']} kept aside and never used",
             _how_split(source, request["seed"]),
             f"{catalog.n_times} visit slots{_slots(record)}",
-            f"free context: {', '.join(catalog.context) or 'none'}",
+            f"free context: {escaped(', '.join(catalog.context) or 'none')}",
         ),
         "## Costs",
         _costs(catalog),
@@ -107,12 +108,12 @@ def _privacy(model: NOCTA) -> str:
 
 def _how_read(source: dict[str, Any]) -> str:
     options = source.get("data_options", {})
-    return "".join(f", `{name}={value}`" for name, value in options.items())
+    return "".join(", " + code(f"{name}={value}") for name, value in options.items())
 
 
 def _how_split(source: dict[str, Any], seed: int) -> str:
     if source["split_column"] is not None:
-        return f"split by the column `{source['split_column']}`"
+        return f"split by the column {code(source['split_column'])}"
     sizes = source["fractions"]
     shares = "" if sizes is None else f" into {', '.join(f'{size:g}' for size in sizes)}"
     return f"split by subject{shares} with seed {seed}"
@@ -122,7 +123,7 @@ def _slots(record: dict[str, Any]) -> str:
     times = record["slot_times"]
     if not times:
         return ""
-    return f", at {', '.join(f'{time:g}' for time in times)} ({record['time_unit']})"
+    return f", at {', '.join(f'{time:g}' for time in times)} ({escaped(record['time_unit'])})"
 
 
 def _costs(catalog: Catalog) -> str:
@@ -135,8 +136,8 @@ def _costs(catalog: Catalog) -> str:
             price += f" to {money(high, catalog.currency)}"
         visits = "all" if feature.at is None else ", ".join(str(t) for t in feature.at)
         rows.append((feature.name, ", ".join(feature.columns), price, feature.group or "", visits))
-    table = _table(("feature", "columns", "cost", "group", "visits"), rows)
-    fees = [f"{g}: {money(fee, catalog.currency)}" for g, fee in catalog.group_fees.items()]
+    table = markdown.table(("feature", "columns", "cost", "group", "visits"), rows)
+    fees = [f"{escaped(g)}: {money(fee, catalog.currency)}" for g, fee in catalog.group_fees.items()]
     if catalog.visit_fee:
         fees.append(f"every visit: {money(catalog.visit_fee, catalog.currency)}")
     return table + (f"\n\nFees per visit: {'; '.join(fees)}." if fees else "")
@@ -154,12 +155,7 @@ def _validation(points: list[dict[str, Any]], currency: str) -> str:
         for point in points
     ]
     knob = "cost weight" if weighted else "setting"
-    return _table((knob, "mean cost", "accuracy", "AP", "ROC AUC", "cross-entropy"), rows)
-
-
-def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    lines = [head, ["---"] * len(head), *rows]
-    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+    return markdown.table((knob, "mean cost", "accuracy", "AP", "ROC AUC", "cross-entropy"), rows)
 
 
 def _list(*lines: str) -> str:
