@@ -36,7 +36,9 @@ def code(text: object) -> str:
     return f"{fence} {line} {fence}" if runs else f"`{line}`"
 
 
-def table(head: Sequence[object], rows: Sequence[Sequence[object]], *, aligned: bool = False) -> str:
+def table(
+    head: Sequence[object], rows: Sequence[Sequence[object]], *, aligned: bool = False
+) -> str:
     """A table of plain text; `aligned` pads its cells, for people who read the source."""
     cells = [[escaped(cell) for cell in row] for row in (head, *rows)]
     widths = [max(map(len, column)) if aligned else 0 for column in zip(*cells, strict=True)]

@@ -73,6 +73,12 @@ class Rollout:
         """Mean cost per subject."""
         return float(self.costs.mean())
 
+    def subset(self, index: NDArray[np.int64] | NDArray[np.bool_]) -> Rollout:
+        """The outcome of some of the subjects."""
+        fields = vars(self).items()
+        arrays: dict[str, Any] = {k: v[index] for k, v in fields if isinstance(v, np.ndarray)}
+        return replace(self, history=self.history.subset(index), **arrays)
+
     @classmethod
     def concatenate(cls, pieces: Sequence[Rollout]) -> Rollout:
         """Join roll-outs of several sets of subjects, in this order."""

@@ -1,4 +1,4 @@
-"""Paired tests over seeds for the report.
+"""Paired tests over seeds.
 
 Splits of one cohort share most of their subjects, so the differences over splits vary too little.
 The test corrects for that as Nadeau and Bengio (2003) propose: it increases the variance of the
@@ -8,13 +8,12 @@ mean by the ratio of test to learning subjects. Data drawn again for every seed 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
 from nocta.core.metrics import LOWER_IS_BETTER
 from nocta.evaluation.frontier import paired_difference
-from nocta.report.plots.frontier import METRIC_LABELS
-from nocta.report.tables import Table, label, number, with_error
 from nocta.report.view import ReportView
 from nocta.runs.summary import cost_range, quality_per_seed
 
@@ -38,38 +37,35 @@ def paired_p_value(gaps: Sequence[float], overlap: float = 0.0) -> float:
     return float(2 * t.sf(abs(statistic), found.size - 1))
 
 
-def paired_tests(view: ReportView) -> Table | None:
-    """NOCTA (or else the first method) against every other; `None` if no pair has two seeds."""
-    ours = [m for m in view.methods if m.startswith("nocta-")] or view.methods[:1]
-    rows = [
-        row
-        for method in ours
-        for other in view.methods
-        if other != method
-        for row in _row(view, method, other)
-    ]
-    head = ["method", "against", METRIC_LABELS[view.comparison.quality], "ahead in", "p"]
-    return Table(head, rows, grouped=True) if rows else None
+@dataclass(frozen=True)
+class PairedTest:
+    """Headline quality of a method less that of another, over their common costs and seeds."""
+
+    mean: float
+    standard_error: float
+    wins: int  # seeds in which the first method is ahead
+    n: int
+    p: float
 
 
-def _row(view: ReportView, method: str, other: str) -> list[list[str]]:
+def paired_test(view: ReportView, method: str, other: str) -> PairedTest | None:
+    """Compare two methods; `None` without two common seeds or common costs."""
     comparison, cohort = view.comparison, view.cohort
     quality = comparison.quality
     costs = cost_range(comparison.results, [method, other])
     if costs is None:
-        return []
+        return None
     first, second = (
         quality_per_seed(comparison.results, name, quality, costs) for name in (method, other)
     )
     seeds = sorted(first.keys() & second.keys())
     if len(seeds) < 2:
-        return []
+        return None
     a, b = ([found[seed] for seed in seeds] for found in (first, second))
     gaps = np.asarray(a) - np.asarray(b)
     drawn = comparison.setup.source.is_drawn
     overlap = 0.0 if drawn else cohort.n_test / (cohort.n_train + cohort.n_val)
     p = paired_p_value(gaps[~np.isnan(gaps)].tolist(), overlap)
-    found = paired_difference(b, a) if quality in LOWER_IS_BETTER else paired_difference(a, b)
-    difference = with_error(found.mean, found.standard_error, sign=True)
-    shown = "< 0.001" if p < 0.001 else number(p)
-    return [[label(method), label(other), difference, f"{found.wins} of {found.n}", shown]]
+    found = paired_difference(a, b)
+    ahead = paired_difference(b, a) if quality in LOWER_IS_BETTER else found
+    return PairedTest(found.mean, found.standard_error, ahead.wins, found.n, p)

@@ -41,6 +41,7 @@ def describe_rollout(
         together=acquired_together(rollout.history.acquired),
         ledger=ledger(rollout, catalog),
         **promise.measures(),
+        confusion=confusion_table(rollout),
     )
 
 
@@ -54,6 +55,15 @@ def _per_time(rollout: Rollout, metrics: set[str]) -> dict[str, list[float]]:
         "cost": rollout.cost_per_visit.mean(axis=0).tolist(),
         **{name: [slot[name] for slot in slots] for name in sorted(metrics)},
     }
+
+
+def confusion_table(rollout: Rollout) -> list[list[int]]:
+    """Number of labeled pairs by true class and most probable class, `(C, C)`."""
+    labeled, n_classes = rollout.labels >= 0, rollout.probabilities.shape[2]
+    predicted = rollout.probabilities[labeled].argmax(axis=1)
+    out = np.zeros((n_classes, n_classes), dtype=int)
+    np.add.at(out, (rollout.labels[labeled], predicted), 1)
+    return [[int(count) for count in row] for row in out]
 
 
 def acquired_together(acquired: NDArray[np.bool_], most: int = MAX_PAIRS) -> list[Together]:

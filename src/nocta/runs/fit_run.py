@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import time as clock
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -40,6 +40,8 @@ from nocta.runs.model_card import model_card
 from nocta.runs.predictors import unfitted_predictor
 from nocta.runs.results import plain
 from nocta.runs.setup import DataSource, hash_data, request_defaults
+from nocta.runs.subgroups import context_bands, describe_subgroups
+from nocta.runs.training_summary import summarize_training
 from nocta.runs.versions import versions
 
 #: Training and validation subjects in a quick run, at most.
@@ -178,6 +180,8 @@ def fit_to_folder(
         "validation": points,
         "slot_times": cohort.slot_times,
         "time_unit": cohort.time_unit,
+        "training": summarize_training(train).to_dict(),
+        "subgroups": _subgroups(saved, points, train, val, request),
         "fit_seconds": sum(stages.seconds[s] for s in _FITS if s in stages.seconds),
     }
     saved = replace(saved, record_=plain(record))
@@ -222,6 +226,33 @@ def _operating_points(saved: SavedMethod, val: Cohort, request: FitRequest) -> l
         point = setting if request.estimator is not None else {"setting": setting}
         out.append({**point, **{name: found[name] for name in _MEASURES}})
     return out
+
+
+def _subgroups(
+    saved: SavedMethod,
+    points: Sequence[Mapping[str, Any]],
+    train: Cohort,
+    val: Cohort,
+    request: FitRequest,
+) -> dict[str, Any]:
+    """Validation subjects by context at the middle operating point; empty without context."""
+    if not val.catalog.context or not points:
+        return {}
+    point = points[(len(points) - 1) // 2]
+    setting = point.get("setting", {"cost_weight": point.get("cost_weight")})
+    found = describe_subgroups(
+        saved.rollout(val, setting),
+        val,
+        metric=request.source.headline,
+        seed=request.seed,
+        bands=context_bands(train),
+    )
+    return {
+        "metric": request.source.headline,
+        "n_classes": val.n_classes,
+        "cost": point["cost"],
+        "groups": found,
+    }
 
 
 def _open(out: Path, asked: dict[str, Any], *, resume: bool, force: bool) -> Checkpoint | None:

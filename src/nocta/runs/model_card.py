@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import inspect
 import json
+from collections.abc import Sequence
 from typing import Any
 
-from nocta.core.catalog import Catalog
 from nocta.core import markdown
+from nocta.core.catalog import Catalog
 from nocta.core.currency import money
 from nocta.core.markdown import code, escaped
 from nocta.methods.nocta import estimator_of, model_of
@@ -53,10 +54,12 @@ def model_card(saved: SavedMethod) -> str:
         _costs(catalog),
         "## On validation",
         _validation(record["validation"], catalog.currency),
-        f"Acquiring everything that was recorded costs "
-        f"{money(record['cost_of_everything'], catalog.currency)} per subject. These subjects "
+        f"Acquiring everything that was recorded of these subjects costs "
+        f"{money(record['cost_of_everything'], catalog.currency)} per subject (every slot of the "
+        f"price list would be {money(catalog.price_of_everything, catalog.currency)}). They "
         f"also decided when training stopped, so the numbers are somewhat optimistic; "
         f"`nocta evaluate` measures on the subjects kept aside.",
+        *_subgroups(record.get("subgroups"), catalog.currency),
         "## Intended use and limits",
         _list(
             "For subjects like those it was fitted on, seen at the same visits, at these prices. "
@@ -137,7 +140,9 @@ def _costs(catalog: Catalog) -> str:
         visits = "all" if feature.at is None else ", ".join(str(t) for t in feature.at)
         rows.append((feature.name, ", ".join(feature.columns), price, feature.group or "", visits))
     table = markdown.table(("feature", "columns", "cost", "group", "visits"), rows)
-    fees = [f"{escaped(g)}: {money(fee, catalog.currency)}" for g, fee in catalog.group_fees.items()]
+    fees = [
+        f"{escaped(g)}: {money(fee, catalog.currency)}" for g, fee in catalog.group_fees.items()
+    ]
     if catalog.visit_fee:
         fees.append(f"every visit: {money(catalog.visit_fee, catalog.currency)}")
     return table + (f"\n\nFees per visit: {'; '.join(fees)}." if fees else "")
@@ -156,6 +161,39 @@ def _validation(points: list[dict[str, Any]], currency: str) -> str:
     ]
     knob = "cost weight" if weighted else "setting"
     return markdown.table((knob, "mean cost", "accuracy", "AP", "ROC AUC", "cross-entropy"), rows)
+
+
+def _subgroups(found: dict[str, Any] | None, currency: str) -> list[str]:
+    """Subjects by context, at one operating point; nothing if none are told apart."""
+    if not found or not found["groups"]:
+        return []
+    rows = [
+        (
+            group["name"],
+            str(group["n_subjects"]),
+            _interval(group["cost"], 2),
+            _interval(group["quality"], 3),
+            _interval(group["calibration"], 3),
+        )
+        for group in found["groups"]
+    ]
+    unit = f" ({currency})" if currency else ""
+    quality = {"ap": "AP", "roc_auc": "ROC AUC"}.get(found["metric"], found["metric"])
+    head = ("subjects", "number", f"cost{unit}", quality, "observed less stated")
+    said = (
+        f"The same subjects, at the operating point of {money(found['cost'], currency)}; in "
+        f"parentheses 95 % bootstrap intervals over subjects. Observed less stated is how much "
+        f"more often the {'positive' if found.get('n_classes') == 2 else 'predicted'} class came true "
+        f"than its probability says."
+    )
+    return ["### By context", said, markdown.table(head, rows)]
+
+
+def _interval(found: Sequence[float | None], digits: int) -> str:
+    if any(value is None for value in found):
+        return "too few"
+    value, low, high = (f"{value:,.{digits}f}" for value in found)
+    return f"{value} ({low} to {high})"
 
 
 def _list(*lines: str) -> str:

@@ -73,6 +73,32 @@ class CalibrationCurve:
     counts: list[int]
 
 
+#: A value and the ends of its 95 % bootstrap interval over subjects.
+Interval = tuple[Number, Number, Number]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Subgroup:
+    """Some of the subjects, told apart by their context, at one operating point.
+
+    Args:
+        name: What they have in common.
+        n_subjects: How many there are.
+        n_labels: How many labels they have; with few subjects, no interval is known.
+        cost: Mean charge per subject.
+        quality: The headline metric.
+        calibration: Observed frequency less stated probability (of the positive class, or of more
+            classes the accuracy less the confidence).
+    """
+
+    name: str
+    n_subjects: int
+    n_labels: int
+    cost: Interval
+    quality: Interval
+    calibration: Interval
+
+
 @dataclass(frozen=True, kw_only=True)
 class PointDetails:
     """What the report shows about one operating point; metrics are pooled over all labeled pairs.
@@ -90,6 +116,8 @@ class PointDetails:
         expected_loss: Loss per subject that the policy expected before the first visit.
         expected_cost: Charge per subject that it expected.
         realized_loss: Loss per subject that followed.
+        confusion: Number of labeled pairs by true class (rows) and most probable class (columns).
+        subgroups: Subjects by context; only at the points where it was asked for.
     """
 
     cost: Number
@@ -113,6 +141,8 @@ class PointDetails:
     expected_loss: Number = math.nan
     expected_cost: Number = math.nan
     realized_loss: Number = math.nan
+    confusion: list[list[int]] = field(default_factory=list)
+    subgroups: list[Subgroup] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
@@ -217,6 +247,12 @@ class JobRecord:
 
     def to_dict(self) -> dict[str, Any]:
         return _plain_fields(self)
+
+
+def read_details(data: Any) -> PointDetails:
+    """One operating point as it was kept of an evaluation."""
+    found: PointDetails = _reader(PointDetails).validate_python(data)
+    return found
 
 
 @cache

@@ -15,7 +15,7 @@ from nocta.core.errors import ConfigError, DataFileMissing
 from nocta.exact.optimum import OptimalFrontier
 from nocta.report.paper.recipes import Arm, Recipe
 from nocta.report.published import PaperRow
-from nocta.report.tables import data_arguments
+from nocta.report.settings import data_arguments
 from nocta.runs.compare import Comparison, compare
 from nocta.runs.method_options import typed
 from nocta.runs.optimum import shipped_optimum
