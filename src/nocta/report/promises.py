@@ -61,10 +61,9 @@ def deviation(expected: float, happened: float) -> str:
         >>> deviation(2.0, 2.1), deviation(2.0, 1.9), deviation(0.0, 0.0)
         ('+5 %', '−5 %', '0 %')
     """
-    found = _relative(expected, happened)
-    return (
-        "–" if math.isnan(found) else f"{number(100 * found, 0, sign=bool(round(100 * found)))} %"
-    )
+    percent = 100 * _relative(expected, happened)
+    signed = not math.isnan(percent) and round(percent) != 0
+    return f"{number(percent, 0, sign=signed)} %" if not math.isnan(percent) else "–"
 
 
 def _relative(expected: float, happened: float) -> float:

@@ -145,7 +145,10 @@ class Evaluation:
             piece = self.finished.read(name, Outcome.load)
             if piece is None:
                 some = self.judged.cohort.subset(rows)
-                how = {"availability": self.availability, "progress": not bar.disable}
+                how: dict[str, Any] = {
+                    "availability": self.availability,
+                    "progress": not bar.disable,
+                }
                 rollout = self.model.rollout(some, setting, **how)
                 policy, limit = self.model.policy(setting), setting.get("budget")
                 promise = Promise.of(policy, some, rollout, budget=limit, seed=self.model.seed)

@@ -37,7 +37,8 @@ def model_card(saved: SavedMethod) -> str:
     parts = [
         f"# {title} for {escaped(record['dataset'])}",
         f"{_what(saved)} Preset `{saved.preset}`. It says which features to acquire next, and "
-        f"when, and predicts the class ({escaped(', '.join(saved.classes_))}) at every visit.{serves}",
+        f"when, and predicts the class ({escaped(', '.join(saved.classes_))}) at every visit."
+        f"{serves}",
         "A quick run (`--quick`): too little data and training to be of use." * request["quick"],
         _shares(model) if model else "",
         "## Data",
@@ -180,11 +181,11 @@ def _subgroups(found: dict[str, Any] | None, currency: str) -> list[str]:
     unit = f" ({currency})" if currency else ""
     quality = {"ap": "AP", "roc_auc": "ROC AUC"}.get(found["metric"], found["metric"])
     head = ("subjects", "number", f"cost{unit}", quality, "observed less stated")
+    which = "positive" if found.get("n_classes") == 2 else "predicted"
     said = (
         f"The same subjects, at the operating point of {money(found['cost'], currency)}; in "
         f"parentheses 95 % bootstrap intervals over subjects. Observed less stated is how much "
-        f"more often the {'positive' if found.get('n_classes') == 2 else 'predicted'} class came true "
-        f"than its probability says."
+        f"more often the {which} class came true than its probability says."
     )
     return ["### By context", said, markdown.table(head, rows)]
 

@@ -66,9 +66,10 @@ class Outcome:
         return cls(**own, whole=whole)
 
     def save(self, path: Path) -> None:
-        own = {f.name: getattr(self, f.name) for f in fields(self) if f.name != "whole"}
+        kept: dict[str, Any] = {_BEFORE + name: array for name, array in self.whole.items()}
+        kept |= {f.name: getattr(self, f.name) for f in fields(self) if f.name != "whole"}
         with path.open("wb") as file:
-            np.savez(file, **own, **{_BEFORE + name: a for name, a in self.whole.items()})
+            np.savez(file, **kept)
 
     @classmethod
     def concatenate(cls, pieces: Sequence[Outcome]) -> Self:
@@ -90,9 +91,10 @@ class Outcome:
         acquired = self.whole["acquired"]
         n, length, _ = acquired.shape
         nothing = np.zeros((n, length, 0), dtype=np.float32)
+        kept: dict[str, Any] = {name: self.whole[name] for name in _WHOLE}
         return Rollout(
             history=History(nothing, acquired, np.zeros_like(acquired), nothing[:, 0]),
-            **{name: self.whole[name] for name in _WHOLE},
+            **kept,
             classes=cohort.classes,
             subjects=cohort.subjects,
             availability=self.availability,

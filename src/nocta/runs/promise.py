@@ -46,7 +46,7 @@ class Promise:
         kind = policy.promised_loss
         return cls(losses, costs, trajectory_losses(outcome.labels, outcome.probabilities, kind))
 
-    def measures(self) -> dict[str, float]:
+    def measures(self) -> dict[str, Any]:
         """Means over the subjects, by the columns of results.csv."""
         return {
             "expected_loss": float(self.expected_losses.mean()),

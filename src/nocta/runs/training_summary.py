@@ -95,11 +95,11 @@ class TrainingSummary:
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> Self:
         """Inverse of `to_dict`."""
-        columns = [
-            ColumnSummary(**{k: np.nan if v is None else v for k, v in column.items()})
+        known: list[dict[str, Any]] = [
+            {name: np.nan if value is None else value for name, value in column.items()}
             for column in data["columns"]
         ]
-        return cls(data["n_subjects"], columns)
+        return cls(data["n_subjects"], [ColumnSummary(**column) for column in known])
 
 
 def summarize_training(train: Cohort) -> TrainingSummary:

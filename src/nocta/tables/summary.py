@@ -76,8 +76,8 @@ class CohortSummary:
         cohort, catalog = self.cohort, self.cohort.catalog
         n_visits, n_labels = int(self.subjects.sum()), int(self.class_counts.sum())
         lines = [
-            f"- {len(cohort):,} subjects, {cohort.n_times} visit slots ({escaped(cohort.time_unit)}); "
-            f"{n_visits:,} visits took place",
+            f"- {len(cohort):,} subjects, {cohort.n_times} visit slots "
+            f"({escaped(cohort.time_unit)}); {n_visits:,} visits took place",
             f"- {n_labels:,} labels ({_percent(n_labels, n_visits)} of the visits) "
             f"of {cohort.n_classes} classes",
             f"- {catalog.n_features} features in {len(catalog.columns)} columns; acquiring "

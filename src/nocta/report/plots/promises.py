@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -57,8 +57,9 @@ def promise_figure(
 def _draw(axes: Axes, method: str, position: int, points: Sequence[tuple[float, float]]) -> None:
     style = method_style(method, position)
     x, y = np.asarray(points, dtype=float).T
-    edge = {} if style.marker in "x+12" else {"markeredgecolor": "white", "markeredgewidth": 0.4}
-    look = {"color": style.color, "marker": style.marker, "linestyle": "none", **edge}
+    look: dict[str, Any] = {"color": style.color, "marker": style.marker, "linestyle": "none"}
+    if style.marker not in "x+12":
+        look |= {"markeredgecolor": "white", "markeredgewidth": 0.4}
     axes.plot(x, y, **look, label=style.label, zorder=3)
 
 
