@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-import sys
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -119,7 +119,18 @@ def evaluate(
         finding = saved.audit_sample(fitted, judged, middle, rule, AUDITED)
         drift = drift_of(fitted, judged.cohort)
         if report is not None:
-            details, command = evaluation.details(settings), shlex.join(sys.argv[1:])
+            options = {
+                "--out": out,
+                "--cost-weights": cost_weights,
+                "--budgets": budgets,
+                "--points": points,
+                "--availability": rule,
+                "--part": part,
+                "--schema": schema,
+                "--path": path,
+                "--report": report,
+            }
+            details = evaluation.details(settings)
             write_evaluation(
                 evaluation,
                 details,
@@ -128,7 +139,7 @@ def evaluate(
                 source=source,
                 finding=finding,
                 drift=drift,
-                command=f"nocta {command}",
+                command=_command(model, data, options, data_option or []),
             )
     evaluation.finished.clear()
     frame = results_frame(rows)
@@ -141,6 +152,15 @@ def evaluate(
     if figure is not None:
         _draw(frame, figure, fitted, source.headline)
         typer.echo(f"Wrote {figure}.")
+
+
+def _command(
+    model: Path, data: str, options: Mapping[str, object], data_options: Sequence[str]
+) -> str:
+    """What to type to repeat the evaluation."""
+    given = [text for name, value in options.items() if value for text in (name, str(value))]
+    given += [text for option in data_options for text in ("--data-option", option)]
+    return shlex.join(["nocta", "evaluate", str(model), data, *given])
 
 
 def _print(frame: pd.DataFrame, model: SavedMethod) -> None:
