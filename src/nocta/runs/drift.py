@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from nocta.core.cohort import Cohort
 from nocta.methods.saving import SavedMethod
 from nocta.runs.training_summary import (
+    MOST_SUBJECTS,
     TAIL,
     ColumnSummary,
     TrainingSummary,
@@ -85,8 +86,9 @@ def drift_of(model: SavedMethod, cohort: Cohort) -> Drift | None:
 
 
 def compare_with_training(training: TrainingSummary, cohort: Cohort) -> Drift:
-    """Compare every column that training had."""
-    now = {(name, role): (values, there) for name, role, values, there in columns_of(cohort)}
+    """Compare every column that training had; of a large cohort, an even sample."""
+    some = columns_of(cohort.sample(MOST_SUBJECTS))
+    now = {(name, role): (values, there) for name, role, values, there in some}
     return Drift([_compare(c, *now[c.name, c.role]) for c in training.columns])
 
 

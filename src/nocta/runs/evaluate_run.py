@@ -112,10 +112,12 @@ class Evaluation:
         assert self.described_by is not None
         found = [read_details(self.finished.get(_details(setting))) for setting in settings]
         shown = recommended_index(found, self.described_by)
-        outcome = self.model.rollout(
-            self.judged.cohort, settings[shown], availability=self.availability
-        )
-        subgroups = describe_subgroups(outcome, self.judged.cohort, **self._how)
+        cohort = self.judged.cohort
+        if not cohort.catalog.context:
+            return found
+        with progress_bar(total=0, show=False) as bar:
+            outcome = self._roll_out(settings[shown], bar).rollout(cohort)
+        subgroups = describe_subgroups(outcome, cohort, **self._how)
         found[shown] = replace(found[shown], subgroups=subgroups)
         return found
 

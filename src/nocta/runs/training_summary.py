@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 from nocta.core.cohort import Cohort
 from nocta.runs.results import plain
 
-#: Maximum number of subjects that are summarized, drawn evenly.
-_MOST_SUBJECTS = 50_000
+#: Maximum number of subjects that are summarized or compared, an even sample.
+MOST_SUBJECTS = 50_000
 #: A column with at most this many values is counted value by value.
 MAX_LEVELS = 10
 #: The range of a column leaves out this share of its values at either end.
@@ -104,7 +104,7 @@ class TrainingSummary:
 
 def summarize_training(train: Cohort) -> TrainingSummary:
     """Summarize the subjects a model learns from."""
-    some = train.sample(_MOST_SUBJECTS)
+    some = train.sample(MOST_SUBJECTS)
     columns = [ColumnSummary.of(*entry) for entry in columns_of(some)]
     return TrainingSummary(len(train), columns)
 
