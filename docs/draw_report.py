@@ -2,8 +2,8 @@
 
     python docs/draw_report.py [--work FOLDER]
 
-It needs chromium (or Google Chrome) on the path. With `--work`, finished jobs and the model are kept
-there and used again.
+It needs chromium (or Google Chrome) on the path. With `--work`, finished jobs and the model are
+kept there and used again.
 """
 
 from __future__ import annotations

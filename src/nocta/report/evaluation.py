@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from nocta.core.operating_points import cost_of_everything
 from nocta.evaluation.audit import AuditReport
 from nocta.model.files import write_atomically
 from nocta.report.build import render
@@ -38,7 +37,11 @@ def write_evaluation(
         rows=[Row(**row) for row in rows],
         details=list(details),
         audit=_audit(finding),
-        cohort=_cohort(evaluation),
+        cohort=CohortDescription.of(
+            judged.cohort,
+            n_train=model.record_.get("n_train", 0),
+            n_val=model.record_.get("n_val", 0),
+        ),
         versions=versions(),
     )
     setup = Setup(
@@ -76,18 +79,3 @@ def _audit(finding: AuditReport) -> Audit:
     names = ("n_subjects", "n_decisions", "n_predictions", "seconds", "availability", "results")
     found = {name: getattr(finding, name) for name in (*names, "kinds", "cuts")}
     return Audit(**found)
-
-
-def _cohort(evaluation: Evaluation) -> CohortDescription:
-    cohort, record = evaluation.judged.cohort, evaluation.model.record_
-    return CohortDescription(
-        name=cohort.name,
-        classes=list(cohort.classes),
-        catalog=cohort.catalog,
-        slot_times=list(cohort.slot_times or map(float, range(cohort.n_times))),
-        time_unit=cohort.time_unit,
-        n_train=record.get("n_train", 0),
-        n_val=record.get("n_val", 0),
-        n_test=len(cohort),
-        cost_of_everything=cost_of_everything(cohort),
-    )

@@ -12,7 +12,6 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from nocta.core.cohort import Cohort
-from nocta.core.operating_points import cost_of_everything
 from nocta.core.predictor import Predictor
 from nocta.methods.contract import Method
 from nocta.runs.details import describe_rollout
@@ -78,7 +77,7 @@ def run_job(
         rows=rows,
         details=[entry for entry, _ in measured],
         audit=audit_points(method, settings, test, setup, job.seed),
-        cohort=_describe_cohort(cohort, train, val, test),
+        cohort=CohortDescription.of(test, n_train=len(train), n_val=len(val)),
         versions=versions(),
         seconds=clock.perf_counter() - started + (tuning["seconds"] if tuning else 0.0),
     )
@@ -168,17 +167,3 @@ def make_tuning(setup: Setup, job: Job) -> Tuning:
     method = build_method(setup, job)
     defaults = option_defaults(job.method, getattr(method, "preset", setup.preset))
     return Tuning(method, job.seed, setup.n_trials, given_options(job.options), defaults)
-
-
-def _describe_cohort(cohort: Cohort, train: Cohort, val: Cohort, test: Cohort) -> CohortDescription:
-    return CohortDescription(
-        name=cohort.name,
-        classes=list(cohort.classes),
-        catalog=cohort.catalog,
-        slot_times=list(cohort.slot_times or map(float, range(cohort.n_times))),
-        time_unit=cohort.time_unit,
-        n_train=len(train),
-        n_val=len(val),
-        n_test=len(test),
-        cost_of_everything=cost_of_everything(test),
-    )

@@ -16,7 +16,9 @@ from typing import Annotated, Any
 from pydantic import PlainValidator, TypeAdapter, ValidationError
 
 from nocta.core.catalog import Catalog
+from nocta.core.cohort import Cohort
 from nocta.core.errors import ConfigError
+from nocta.core.operating_points import cost_of_everything
 from nocta.evaluation.audit import AuditReport
 from nocta.methods.registry import method_class
 from nocta.runs.results import Number, Row, plain
@@ -182,6 +184,21 @@ class CohortDescription:
     n_val: int
     n_test: int
     cost_of_everything: float
+
+    @classmethod
+    def of(cls, test: Cohort, *, n_train: int, n_val: int) -> CohortDescription:
+        """The data of a job, from the subjects it was tested on."""
+        return cls(
+            name=test.name,
+            classes=list(test.classes),
+            catalog=test.catalog,
+            slot_times=list(test.slot_times or map(float, range(test.n_times))),
+            time_unit=test.time_unit,
+            n_train=n_train,
+            n_val=n_val,
+            n_test=len(test),
+            cost_of_everything=cost_of_everything(test),
+        )
 
 
 @dataclass(frozen=True)
