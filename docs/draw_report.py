@@ -49,9 +49,10 @@ def main() -> None:
 
 def make_pages(work: Path) -> None:
     """Both reports; what is there already is not computed again."""
-    nocta("compare", DATA, "--methods", METHODS, "--seeds", 3, "--out", work / "compare")
+    out = work / "compare"
+    nocta("compare", DATA, "--methods", METHODS, "--seeds", 2, "--quick", "--jobs", 1, "--out", out)
     if not (work / "model" / "card.md").is_file():
-        nocta("fit", DATA, "--out", work / "model", "--force")
+        nocta("fit", DATA, "--quick", "--out", work / "model", "--force")
     out, page = work / "evaluate.csv", work / "evaluate.html"
     nocta("evaluate", work / "model", DATA, "--out", out, "--report", page)
 
