@@ -120,7 +120,8 @@ def points_table(view: ReportView, qualities: Sequence[str] = QUALITIES) -> Tabl
 def key_table(view: ReportView) -> Table:
     """The leading method at its recommended point, beside methods that have a single point."""
     quality = view.comparison.quality
-    names = [quality, *(q for q in ("accuracy", "cross_entropy") if q != quality)]
+    # More do not fit beside the figure; every operating point has all of them below.
+    names = [quality, "cross_entropy" if quality == "accuracy" else "accuracy"]
     points = view.comparison.results.groupby("method")["setting"].nunique()
     rows = []
     for method in (view.lead, *(m for m in view.methods if m != view.lead and points[m] == 1)):
