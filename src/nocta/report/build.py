@@ -14,7 +14,7 @@ from nocta.model.files import write_atomically
 from nocta.report import tables
 from nocta.report.acquisition import HeatTable, heat_table
 from nocta.report.classes import class_table
-from nocta.report.differences import difference_table, paired_tests
+from nocta.report.differences import difference_tables, paired_tests
 from nocta.report.headline import is_protocol, manager_sentences, ranking
 from nocta.report.plots.dynamics import dynamics_figure
 from nocta.report.plots.frontier import METRIC_LABELS, Panel, frontier_figure, with_bands
@@ -96,9 +96,11 @@ def _content(comparison: Comparison) -> dict[str, Any]:
         "promises": promise_table(view),
         "subgroups": subgroup_table(view),
         "summary": tables.quality_table(view),
-        "differences": difference_table(view),
+        "differences": difference_tables(view),
         "tests": paired_tests(view),
         "points": tables.points_table(view),
+        "efforts": tables.effort_table(view),
+        "threshold": tables.thresholds(comparison),
         "ledger": tables.ledger_table(view),
         "audit": tables.audit_table(view),
         "settings": settings_table(view),

@@ -39,7 +39,7 @@ def paired_p_value(gaps: Sequence[float], overlap: float = 0.0) -> float:
 
 @dataclass(frozen=True)
 class PairedTest:
-    """Headline quality of a method less that of another, over their common costs and seeds."""
+    """Quality of a method less that of another, over their common costs and seeds."""
 
     mean: float
     standard_error: float
@@ -48,10 +48,9 @@ class PairedTest:
     p: float
 
 
-def paired_test(view: ReportView, method: str, other: str) -> PairedTest | None:
-    """Compare two methods; `None` without two common seeds or common costs."""
+def paired_test(view: ReportView, method: str, other: str, quality: str) -> PairedTest | None:
+    """Compare two methods in one metric; `None` without two common seeds or common costs."""
     comparison, cohort = view.comparison, view.cohort
-    quality = comparison.quality
     costs = cost_range(comparison.results, [method, other])
     if costs is None:
         return None

@@ -19,7 +19,13 @@ MAX_PAIRS = 200
 
 
 def describe_rollout(
-    rollout: Rollout, catalog: Catalog, *, metric: str, seed: int, promise: Promise
+    rollout: Rollout,
+    catalog: Catalog,
+    *,
+    metric: str,
+    seed: int,
+    threshold: float,
+    promise: Promise,
 ) -> PointDetails:
     """Describe a rollout for the report; the metric gets a bootstrap band over subjects."""
     labeled = rollout.labels >= 0
@@ -33,7 +39,7 @@ def describe_rollout(
         bands = bootstrap_bands([rollout], metric, N_RESAMPLES, seed)
         band = float(bands.quality_low[0]), float(bands.quality_high[0])
     return PointDetails(
-        **summarize(rollout, per_time=False),
+        **summarize(rollout, per_time=False, threshold=threshold),
         per_time=_per_time(rollout, {metric, "accuracy", "cross_entropy"}),
         band=band,
         calibration=curve,

@@ -13,6 +13,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, Self
 
+from nocta.core.detection import DEFAULT_THRESHOLD
 from nocta.core.environment import Availability
 from nocta.core.progress import progress_bar
 from nocta.methods.saving import SavedMethod, as_saved
@@ -70,6 +71,13 @@ class Evaluation:
             "to continue it, delete the folder, or choose another --out."
         )
         return cls(as_saved(model), judged, availability, finished, limits, described_by)
+
+    @property
+    def threshold(self) -> float:
+        """Share of positive labels among the training subjects, if the model knows it."""
+        if len(self.model.classes_) != 2:
+            return float("nan")
+        return float(self.model.record_.get("threshold") or DEFAULT_THRESHOLD)
 
     def rows(
         self,
@@ -135,7 +143,9 @@ class Evaluation:
     def _describe(self, outcome: Outcome) -> PointDetails:
         cohort = self.judged.cohort
         rollout = outcome.rollout(cohort)
-        entry = describe_rollout(rollout, cohort.catalog, promise=outcome.promise, **self._how)
+        entry = describe_rollout(
+            rollout, cohort.catalog, threshold=self.threshold, promise=outcome.promise, **self._how
+        )
         return replace(entry, together=[])  # a report of one model does not show them
 
     def _roll_out(self, setting: Setting, bar: Any) -> Outcome:
@@ -154,7 +164,9 @@ class Evaluation:
                 rollout = self.model.rollout(some, setting, **how)
                 policy, limit = self.model.policy(setting), setting.get("budget")
                 promise = Promise.of(policy, some, rollout, budget=limit, seed=self.model.seed)
-                piece = Outcome.of(rollout, promise, whole=self.described_by is not None)
+                piece = Outcome.of(
+                    rollout, promise, threshold=self.threshold, whole=self.described_by is not None
+                )
                 self.finished.write(name, piece.save)
             pieces.append(piece)
             bar.update(len(rows))
@@ -170,7 +182,8 @@ class Evaluation:
             "split": self.judged.part,
         }
         fit_seconds = self.model.record_["fit_seconds"]
-        return asdict(make_row(keys, setting, fit_seconds=fit_seconds, **outcome.measures()))
+        measured = {"threshold": self.threshold, **outcome.measures()}
+        return asdict(make_row(keys, setting, fit_seconds=fit_seconds, **measured))
 
 
 def _details(setting: Setting) -> str:

@@ -12,8 +12,10 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from nocta.core.cohort import Cohort
+from nocta.core.detection import prevalence
 from nocta.core.predictor import Predictor
 from nocta.methods.contract import Method
+from nocta.methods.references import policy_at
 from nocta.runs.details import describe_rollout
 from nocta.runs.method_options import given_options, make_method, option_defaults
 from nocta.runs.operating_points import audit_points, operating_points, roll_out
@@ -57,7 +59,9 @@ def run_job(
     method = learning.fit(tuned.chosen if tuned else {}, progress=progress)
     fit_seconds = clock.perf_counter() - fitting + (shared.seconds if shared is not None else 0.0)
     settings = operating_points(method, val, setup, job.seed)
-    measured = _judge(method, settings, cohort, test, setup, job.seed)
+    measured = _judge(
+        method, settings, cohort, test, setup, job.seed, prevalence(train.labels, train.n_classes)
+    )
     keys = {
         "dataset": cohort.name,
         "method": job.label,
@@ -90,6 +94,7 @@ def _judge(
     test: Cohort,
     setup: Setup,
     seed: int,
+    threshold: float,
 ) -> list[tuple[PointDetails, float]]:
     """Describe the roll-out at every operating point, with the time it took.
 
@@ -99,9 +104,9 @@ def _judge(
     how: dict[str, Any] = {"metric": setup.source.headline, "seed": seed}
     for setting in settings:
         outcome = roll_out(method, setting, test, setup, seed)
-        policy, limit = method.policy(setting), setting.get("budget")
+        policy, limit = policy_at(method, setting), setting.get("budget")
         promise = Promise.of(policy, test, outcome, budget=limit, seed=seed)
-        entry = describe_rollout(outcome, test.catalog, promise=promise, **how)
+        entry = describe_rollout(outcome, test.catalog, threshold=threshold, promise=promise, **how)
         out.append((entry, outcome.seconds))
     if len(settings) > 1 and test.catalog.context:
         shown = recommended_index([entry for entry, _ in out], how["metric"])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import asdict, dataclass, field, fields
 from io import BytesIO
 from pathlib import Path
 from typing import Any, Self
@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nocta.core.cohort import Cohort
+from nocta.core.detection import Alarms, find_alarms
 from nocta.core.history import History
 from nocta.core.metrics import METRICS
 from nocta.core.rollout import Rollout
@@ -28,12 +29,18 @@ class Outcome:
     """What the columns of results.csv need of a roll-out, and `whole` what a report needs.
 
     Labels `(p,)` and probabilities `(p, C)` of every labeled pair of subject and time, and what
-    each subject was charged, `(n,)`, and promised.
+    each subject was charged, acquired, attended and promised, `(n,)`; and its alarms, see `Alarms`.
     """
 
     labels: NDArray[np.int64]
     probabilities: NDArray[np.float32]
     costs: NDArray[np.float64]
+    tests: NDArray[np.int64]
+    visits: NDArray[np.int64]
+    delay: NDArray[np.float64]
+    missed: NDArray[np.bool_]
+    n_false: NDArray[np.int64]
+    n_negative: NDArray[np.int64]
     expected_losses: NDArray[np.float64]
     expected_costs: NDArray[np.float64]
     realized_losses: NDArray[np.float64]
@@ -42,7 +49,9 @@ class Outcome:
     whole: Mapping[str, NDArray[Any]] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, rollout: Rollout, promise: Promise, *, whole: bool = False) -> Self:
+    def of(
+        cls, rollout: Rollout, promise: Promise, *, threshold: float, whole: bool = False
+    ) -> Self:
         labeled = rollout.labels >= 0
         kept = {name: getattr(rollout, name) for name in _WHOLE}
         kept["acquired"] = rollout.history.acquired
@@ -50,6 +59,9 @@ class Outcome:
             labels=rollout.labels[labeled],
             probabilities=rollout.probabilities[labeled],
             costs=rollout.costs,
+            tests=rollout.tests,
+            visits=rollout.visits,
+            **asdict(find_alarms(rollout.labels, rollout.probabilities, threshold)),
             **vars(promise),
             seconds=rollout.seconds,
             availability=rollout.availability,
@@ -103,11 +115,15 @@ class Outcome:
         )
 
     def measures(self) -> dict[str, Any]:
+        alarms = Alarms(self.delay, self.missed, self.n_false, self.n_negative)
         return {
             "cost": float(self.costs.mean()),
             **{n: METRICS[n](self.labels, self.probabilities) for n in METRICS if n in MEASURES},
             "n_subjects": len(self.costs),
             "n_labels": len(self.labels),
             "rollout_seconds": self.seconds,
+            "tests": float(self.tests.mean()),
+            "visits": float(self.visits.mean()),
+            **alarms.summary(),
             **self.promise.measures(),
         }

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterable, Mapping
-from dataclasses import MISSING, dataclass, fields, is_dataclass
+from dataclasses import dataclass, fields, is_dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -47,16 +47,22 @@ class Row:
     n_labels: int
     fit_seconds: float
     rollout_seconds: float
+    tests: Number = math.nan
+    visits: Number = math.nan
+    threshold: Number = math.nan
+    detection_delay: Number = math.nan
+    detected: Number = math.nan
+    false_alarms: Number = math.nan
     #: Loss and charge per subject that the policy expected before the first visit, and the loss
-    #: per subject that followed. Files of earlier versions do not have them.
+    #: per subject that followed.
     expected_loss: Number = math.nan
     expected_cost: Number = math.nan
     realized_loss: Number = math.nan
 
 
 COLUMNS = tuple(f.name for f in fields(Row))
-#: The columns that every version writes.
-REQUIRED = tuple(f.name for f in fields(Row) if f.default is MISSING)
+#: Columns that results of earlier versions lack.
+ADDED = COLUMNS[COLUMNS.index("rollout_seconds") + 1 :]
 #: What was measured.
 MEASURES = COLUMNS[COLUMNS.index("cost") :]
 #: Columns that differ between two runs of the same command.
@@ -80,8 +86,7 @@ def results_frame(rows: Iterable[Row | Mapping[str, Any]]) -> pd.DataFrame:
 
     content = [vars(row) if isinstance(row, Row) else row for row in rows]
     frame = pd.DataFrame(content, columns=list(COLUMNS))
-    numbers = [c for c in MEASURES if c not in ("n_subjects", "n_labels")]
-    for column in ("cost_weight", "budget", *numbers):
+    for column in ("cost_weight", "budget", *MEASURES[:5], *TIMES, *ADDED):
         frame[column] = frame[column].astype(float)
     return frame
 
@@ -89,8 +94,9 @@ def results_frame(rows: Iterable[Row | Mapping[str, Any]]) -> pd.DataFrame:
 def is_results(path: Path) -> bool:
     """Whether the first line of a file is a header that this or an earlier version writes."""
     with path.open("rb") as file:
-        header = file.readline().strip().decode("utf-8", "replace").split(",")
-    return len(header) >= len(REQUIRED) and tuple(header) == COLUMNS[: len(header)]
+        first = file.readline().strip()
+    least = len(COLUMNS) - len(ADDED)
+    return first in {",".join(COLUMNS[:k]).encode() for k in range(least, len(COLUMNS) + 1)}
 
 
 def write_results(frame: pd.DataFrame, path: Path) -> None:
@@ -105,13 +111,13 @@ def read_results(path: Path) -> pd.DataFrame:
     if not path.is_file():
         raise DataFileMissing(f"Results file '{path}' not found; `nocta compare` writes one.")
     frame = pd.read_csv(path, keep_default_na=True)
-    missing = [column for column in REQUIRED if column not in frame]
+    missing = [column for column in COLUMNS if column not in frame and column not in ADDED]
     if missing:
         raise DataError(
             f"'{path}' is not a results file: it lacks the column(s) {', '.join(missing)}. Use a "
             f"results.csv that `nocta compare` or `nocta evaluate` wrote."
         )
-    return frame.reindex(columns=[*frame, *(c for c in COLUMNS if c not in frame)])
+    return frame.assign(**{column: math.nan for column in ADDED if column not in frame})
 
 
 def plain(value: Any) -> Any:
