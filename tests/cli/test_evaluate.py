@@ -58,6 +58,47 @@ def test_the_models_own_weights_on_its_test_subjects(
     assert figure.stat().st_size > 1000
 
 
+def test_a_report_of_one_model(fitted_model: Path, small_clinic: Path, tmp_path: Path) -> None:
+    out, page = tmp_path / "r.csv", tmp_path / "r.html"
+    args = ["evaluate", fitted_model, small_clinic, "--out", out, "--quiet", "--points", 2]
+    status, shown = invoke(*args, "--report", page)
+    assert status == 0, shown
+    assert f"Wrote {page}." in shown
+    assert "Drift: The model " in shown
+    text = page.read_text("utf-8")
+    for said in (
+        "NOCT-Amortized on clinic",
+        "a subject gives average precision",
+        "subjects kept aside when the model was fitted",
+        "Promise kept?",
+        "Does the model still fit?",
+        "sex = F",
+        "Sensitivity and specificity",
+        "nocta evaluate",
+    ):
+        assert said in text, said
+    assert "Paired" not in text
+    assert "seeds;" not in text
+    (cheap, dear) = rows(out)
+    assert float(cheap["expected_cost"]) < float(dear["expected_cost"])
+    assert float(cheap["realized_loss"]) > 0
+    assert sorted(file.name for file in tmp_path.iterdir()) == ["r.csv", "r.html"]
+    status, shown = invoke(*args, "--report", tmp_path / "r.pdf")
+    assert (status, "end its name in .html" in shown) == (2, True)
+
+
+def test_an_older_model_has_no_training_summary(
+    fitted_model: Path, small_clinic: Path, tmp_path: Path
+) -> None:
+    model = nocta.load(fitted_model)
+    del model.record_["training"], model.record_["subgroups"]
+    model.save(tmp_path / "old")
+    args = ["--out", tmp_path / "r.csv", "--quiet", "--cost-weights", "0.02"]
+    status, shown = invoke("evaluate", tmp_path / "old", small_clinic, *args)
+    assert status == 0, shown
+    assert "Drift: not recorded: this model was fitted by a version that kept no" in shown
+
+
 def test_rows_are_what_the_model_does(
     fitted_model: Path, small_clinic: Path, tmp_path: Path
 ) -> None:
@@ -127,6 +168,7 @@ def test_all_subjects_of_its_own_data_come_with_a_warning(
     status, shown = invoke("evaluate", fitted_model, small_clinic, *args)
     assert status == 0
     assert "scores are optimistic" in shown
+    assert "Drift: The model still fits these data" in shown
     assert rows(tmp_path / "r.csv")[0]["n_subjects"] == "70"
 
 

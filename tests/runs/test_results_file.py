@@ -51,7 +51,8 @@ def test_the_columns_are_those_of_the_contract() -> None:
     assert ",".join(COLUMNS) == (
         "dataset,method,preset,availability,seed,split,cost_weight,budget,setting,"
         "cost,accuracy,ap,roc_auc,cross_entropy,n_subjects,n_labels,fit_seconds,rollout_seconds,"
-        "tests,visits,threshold,detection_delay,detected,false_alarms"
+        "tests,visits,threshold,detection_delay,detected,false_alarms,"
+        "expected_loss,expected_cost,realized_loss"
     )
 
 
@@ -84,6 +85,18 @@ def test_a_file_of_something_else_is_refused(tmp_path: Path) -> None:
         read_results(tmp_path / "other.csv")
     with pytest.raises(DataFileMissing, match="nocta compare"):
         read_results(tmp_path / "none.csv")
+
+
+def test_files_of_earlier_versions_are_read_and_replaced(tmp_path: Path) -> None:
+    path = tmp_path / "results.csv"
+    old = results_frame([a_row()]).drop(columns=list(ADDED))
+    old.to_csv(path, index=False)
+    assert is_results(path)
+    found = read_results(path)
+    assert list(found) == list(COLUMNS)
+    assert np.isnan(found["expected_loss"][0])
+    path.write_text("dataset,method\n", "utf-8")
+    assert not is_results(path)
 
 
 def test_a_failed_write_leaves_the_old_file(

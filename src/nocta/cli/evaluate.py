@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import shlex
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -20,7 +22,7 @@ from nocta.cli.data import (
     parse_data_options,
     parse_numbers,
 )
-from nocta.cli.outputs import check_outputs, make_table, say, say_notes, stoppable
+from nocta.cli.outputs import check_outputs, check_report, make_table, say, say_notes, stoppable
 from nocta.core.currency import money
 from nocta.core.errors import ConfigError
 
@@ -58,6 +60,10 @@ def evaluate(
         Path | None,
         Option("--figure", help="Draw quality against cost: a .png, .svg or .pdf file."),
     ] = None,
+    report: Annotated[
+        Path | None,
+        Option("--report", help="Write a report of this model: an .html file."),
+    ] = None,
     quiet: running.QuietOption = False,
 ) -> None:
     """Evaluate a saved model over cost weights and budgets, and write results.csv.
@@ -65,13 +71,16 @@ def evaluate(
     On the data of the fit, only the test subjects are used. A table is read with the model's
     schema unless you give another; a built-in data set is loaded with the options of the fit
     unless --data-option sets others. An audit repeats a sample with every value changed that
-    the policy has not acquired, and checks that all decisions stay the same.
+    the policy has not acquired, and checks that all decisions stay the same. Inputs and labels
+    are compared with those of the fit, to say whether the model still fits.
 
     Each operating point is written when it is finished. Large cohorts are processed in pieces.
     Run the same command again to continue a run that was stopped.
     """
     from nocta.methods.saving import load_saved
+    from nocta.report.evaluation import write_evaluation
     from nocta.runs import saved
+    from nocta.runs.drift import NOT_RECORDED, drift_of
     from nocta.runs.evaluate_run import Evaluation
     from nocta.runs.results import is_results, results_frame, write_results
     from nocta.runs.setup import DataSource
@@ -79,6 +88,7 @@ def evaluate(
     if part not in (None, "test", "all"):
         raise ConfigError(f"--part is '{part}'; use 'test' or 'all'.")
     check_outputs(out, figure, inputs=(data, schema))
+    check_report(report, inputs=(data, schema))
     if out.exists() and not is_results(out):
         raise ConfigError(f"'{out}' exists and is not a nocta results file; choose another --out.")
     weights = parse_numbers("--cost-weights", cost_weights)
@@ -98,7 +108,9 @@ def evaluate(
     rule: Availability = availability  # type: ignore[assignment]  # the environment checks it
     say(f"{judged.cohort.name}: {judged.note}.")
     say_notes(judged.remarks, judged.warnings)
-    evaluation = Evaluation.open(fitted, model, judged, rule, out)
+    source = DataSource(data, schema="" if is_table(data) else None)
+    headline = None if report is None else source.headline
+    evaluation = Evaluation.open(fitted, model, judged, rule, out, described_by=headline)
     rows = []
     with stoppable("Finished points are kept; run the same command again to continue."):
         for row in evaluation.rows(settings, progress=not quiet, say=say):
@@ -106,15 +118,50 @@ def evaluate(
             write_results(results_frame(rows), out)
         own = [s for s in settings if "acquire" not in s] or settings
         finding = saved.audit_sample(fitted, judged, own[len(own) // 2], rule, AUDITED)
+        drift = drift_of(fitted, judged.cohort)
+        if report is not None:
+            options = {
+                "--out": out,
+                "--cost-weights": cost_weights,
+                "--budgets": budgets,
+                "--points": points,
+                "--availability": rule,
+                "--part": part,
+                "--schema": schema,
+                "--path": path,
+                "--report": report,
+            }
+            details = evaluation.details(settings)
+            write_evaluation(
+                evaluation,
+                details,
+                rows,
+                report,
+                source=source,
+                finding=finding,
+                drift=drift,
+                command=_command(model, data, options, data_option or []),
+            )
     evaluation.finished.clear()
     frame = results_frame(rows)
     _print(frame, fitted)
     typer.echo(f"Audit: {finding}")
+    typer.echo(f"Drift: {NOT_RECORDED if drift is None else drift.verdict}")
     typer.echo(f"Wrote {out}.")
+    if report is not None:
+        typer.echo(f"Wrote {report}.")
     if figure is not None:
-        source = DataSource(data, schema="" if is_table(data) else None)
         _draw(frame, figure, fitted, source.headline)
         typer.echo(f"Wrote {figure}.")
+
+
+def _command(
+    model: Path, data: str, options: Mapping[str, object], data_options: Sequence[str]
+) -> str:
+    """What to type to repeat the evaluation."""
+    given = [text for name, value in options.items() if value for text in (name, str(value))]
+    given += [text for option in data_options for text in ("--data-option", option)]
+    return shlex.join(["nocta", "evaluate", str(model), data, *given])
 
 
 _MEASURES = {

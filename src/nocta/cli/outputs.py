@@ -37,6 +37,13 @@ def check_outputs(
             )
 
 
+def check_report(report: Path | None, *, inputs: Sequence[str | Path | None] = ()) -> None:
+    """Refuse a report that cannot be written, or a file that is not a page."""
+    check_outputs(report, inputs=inputs)
+    if report is not None and report.suffix.lower() not in (".html", ".htm"):
+        raise ConfigError(f"Report '{report}' is not a page; end its name in .html.")
+
+
 def say(line: str) -> None:
     """Tell the user something on the error stream, so that output stays clean."""
     typer.echo(line, err=True)

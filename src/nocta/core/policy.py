@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from nocta.core.catalog import Catalog
 from nocta.core.history import History
+from nocta.core.losses import TrajectoryLoss
 from nocta.core.predictor import Predictor
 
 
@@ -114,6 +115,10 @@ class Decision:
         return cls(time=time.astype(np.int64), features=features & (time >= 0)[:, None])
 
 
+#: Expected loss and expected charge of every subject, `(n,)` each.
+Promise = tuple[NDArray[np.float64], NDArray[np.float64]]
+
+
 class Policy(ABC):
     """Decides what to acquire next, and predicts from what was acquired.
 
@@ -125,6 +130,8 @@ class Policy(ABC):
     #: Whether the policy acquires one feature after the other within a visit. Unless results come
     #: at once, they are pending until the visit is over; see `Decision` for how to end a visit.
     acts_within_visit: bool = False
+    #: The loss in which `promise` is stated; what happens is measured in it too.
+    promised_loss: TrajectoryLoss = "cross-entropy"
 
     def begin(self, n_subjects: int, seed: int) -> None:  # noqa: B027 - optional hook
         """Called once before a roll-out; policies with memory or a random stream reset it."""
@@ -132,6 +139,17 @@ class Policy(ABC):
     @abstractmethod
     def decide(self, observation: Observation) -> Decision:
         """The next acquisition of every subject in `observation`."""
+
+    def promise(self, observation: Observation) -> Promise | None:
+        """What is expected of each subject from here on; optional, `None` if nothing is known.
+
+        Comparisons ask for it before the first visit and hold it against what happened on the test
+        subjects. A policy that plans promises what it expects of its best plan: the loss summed
+        over the later labeled visits (see `promised_loss`), and the charge, for which unavailable
+        features do not count. Both are unweighted. NaN stands for a subject of whom nothing is
+        known. Like `decide`, it sees the observation only, and it changes nothing.
+        """
+        return None
 
     def predict_proba(self, history: History) -> NDArray[np.float32]:
         """Class probabilities at every time, `(n, L, C)`, causal."""

@@ -84,6 +84,12 @@ class Rollout:
         """Number of slots at which each subject acquired anything, `(n,)`."""
         return np.asarray(self.history.acquired.any(axis=2).sum(axis=1))
 
+    def subset(self, index: NDArray[np.int64] | NDArray[np.bool_]) -> Rollout:
+        """The outcome of some of the subjects."""
+        fields = vars(self).items()
+        arrays: dict[str, Any] = {k: v[index] for k, v in fields if isinstance(v, np.ndarray)}
+        return replace(self, history=self.history.subset(index), **arrays)
+
     @classmethod
     def concatenate(cls, pieces: Sequence[Rollout]) -> Rollout:
         """Join roll-outs of several sets of subjects, in this order."""

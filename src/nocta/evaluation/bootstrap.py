@@ -76,6 +76,24 @@ def bootstrap_bands(
     )
 
 
+def bootstrap_mean(
+    rollout: Rollout,
+    cells: NDArray[np.float64],
+    n_resamples: int = 200,
+    seed: int = 0,
+    confidence: float = 0.95,
+) -> tuple[float, float, float]:
+    """Mean of `(n, L)` numbers over the labeled pairs, and its interval over the same draws."""
+    units = _Units.of(rollout)
+    labeled, n = rollout.labels >= 0, len(units.sizes)
+    sums = np.where(labeled, cells, 0.0).sum(axis=1)
+    statistic = _mean(units.total(sums), units.total(labeled.sum(axis=1)))
+    draws = np.random.default_rng(seed).integers(n, size=(n_resamples, n))
+    tails = [(1 - confidence) / 2, (1 + confidence) / 2]
+    low, high = _quantiles(statistic(draws), tails)
+    return float(statistic(np.arange(n)[None])[0]), float(low), float(high)
+
+
 def resampled_rows(
     rollout: Rollout, n_resamples: int = 200, seed: int = 0
 ) -> list[NDArray[np.int64]]:

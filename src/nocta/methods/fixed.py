@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from nocta.core.policy import Decision, Observation, Policy
+from nocta.core.policy import Decision, Observation, Policy, Promise
 from nocta.core.predictor import Predictor
 
 _TOLERANCE = 1e-9
@@ -32,9 +32,19 @@ class FixedPlanPolicy(Policy):
     plan: NDArray[np.bool_]
     predictor: Predictor
     priority: NDArray[np.float64] | None = None
+    #: Loss and charge per subject that the plan had on the subjects it was chosen on, if known.
+    expected: tuple[float, float] | None = None
 
     def decide(self, observation: Observation) -> Decision:
         return first_affordable(observation, self.plan & observation.open_slots, self.priority)
+
+    def promise(self, observation: Observation) -> Promise | None:
+        """What was seen when the plan was chosen; unknown if the budget may cut it short."""
+        if self.expected is None:
+            return None
+        affordable = observation.catalog.cost_of(self.plan) <= observation.remaining + _TOLERANCE
+        loss, charge = (np.where(affordable, value, np.nan) for value in self.expected)
+        return loss, charge
 
 
 @dataclass(eq=False)

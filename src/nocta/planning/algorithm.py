@@ -7,12 +7,13 @@ are searched once.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import KW_ONLY, dataclass, field
+from dataclasses import KW_ONLY, dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
-from nocta.core.policy import Decision, Observation, Policy
+from nocta.core.losses import TrajectoryLoss
+from nocta.core.policy import Decision, Observation, Policy, Promise
 from nocta.core.predictor import Predictor
 from nocta.planning.search import FoundPlans
 
@@ -36,6 +37,8 @@ class PlanningPolicy(Policy):
     chunk: int = 256
     #: Called with every batch of observations and the plans found for it.
     on_plans: Callable[[Observation, FoundPlans], None] | None = None
+    #: The loss in which the search expresses what it expects.
+    promised_loss: TrajectoryLoss = "cross-entropy"
     _committed: dict[int, NDArray[np.bool_]] = field(init=False, default_factory=dict)
 
     def begin(self, n_subjects: int, seed: int) -> None:
@@ -49,6 +52,11 @@ class PlanningPolicy(Policy):
             plans = self.best_plans(observation.subset(new)).plans[:, 0]
             self._committed |= zip(observation.rows[new].tolist(), plans, strict=True)
         return Decision.from_plans(self._remainder(observation))
+
+    def promise(self, observation: Observation) -> Promise:
+        """What the best plan is expected to lose and to be charged if it is carried out."""
+        found = replace(self, on_plans=None).best_plans(observation)
+        return found.losses[:, 0], found.charges[:, 0]
 
     def best_plans(self, observation: Observation) -> FoundPlans:
         """The best plans of every subject; subjects may be at different slots."""

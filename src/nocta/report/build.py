@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import io
+from collections.abc import Sequence
 from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,12 +12,19 @@ from typing import TYPE_CHECKING, Any
 from nocta.methods.registry import method_class
 from nocta.model.files import write_atomically
 from nocta.report import tables
-from nocta.report.paired import paired_tests
-from nocta.report.plots.dynamics import Bottom, dynamics_figure
+from nocta.report.acquisition import HeatTable, heat_table
+from nocta.report.classes import class_table
+from nocta.report.differences import difference_tables, paired_tests
+from nocta.report.headline import is_protocol, manager_sentences, ranking
+from nocta.report.plots.dynamics import dynamics_figure
 from nocta.report.plots.frontier import METRIC_LABELS, Panel, frontier_figure, with_bands
+from nocta.report.plots.promises import promise_figure
 from nocta.report.plots.quality import calibration_figure, quality_over_time_figure
 from nocta.report.plots.style import PAGE, house_style, save_figure
+from nocta.report.promises import kept_promises, promise_table
 from nocta.report.published import published_points
+from nocta.report.settings import settings_table, versions_table
+from nocta.report.subgroups import subgroup_table
 from nocta.report.view import ReportView
 from nocta.runs.compare import Comparison
 
@@ -45,7 +53,10 @@ def write_report(comparison: Comparison, path: Path) -> None:
     write_atomically(path, render(comparison))
 
 
-def render(comparison: Comparison) -> str:
+def render(
+    comparison: Comparison, *, drift: tables.Table | None = None, warnings: Sequence[str] = ()
+) -> str:
+    """The page; `drift` says how the subjects differ from those a model was fitted to."""
     import jinja2
 
     environment = jinja2.Environment(
@@ -55,7 +66,9 @@ def render(comparison: Comparison) -> str:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    return environment.get_template("report.html.j2").render(**_content(comparison))
+    return environment.get_template("report.html.j2").render(
+        **_content(comparison), drift=drift, warnings=warnings
+    )
 
 
 def _content(comparison: Comparison) -> dict[str, Any]:
@@ -72,23 +85,42 @@ def _content(comparison: Comparison) -> dict[str, Any]:
             for method, cost in view.far_from_reference().items()
         ],
         "few_bands": with_bands(view.methods) != view.methods,
-        "headline": headline(view),
+        "title": title(comparison),
+        "lead": manager_sentences(view),
+        "ranking": ranking(view),
         "figures": report_figures(view),
         "label": tables.label,
+        "key": tables.key_table(view),
+        "heat": heat_tables(view),
+        "classes": class_table(view),
+        "promises": promise_table(view),
+        "subgroups": subgroup_table(view),
         "summary": tables.quality_table(view),
-        "differences": tables.difference_tables(view),
+        "differences": difference_tables(view),
         "tests": paired_tests(view),
         "points": tables.points_table(view),
         "efforts": tables.effort_table(view),
         "threshold": tables.thresholds(comparison),
         "ledger": tables.ledger_table(view),
         "audit": tables.audit_table(view),
-        "settings": tables.settings_table(view),
+        "settings": settings_table(view),
         "tuning": tables.tuning_table(view),
         "times": tables.times_table(view),
-        "versions": tables.versions_table(view),
+        "versions": versions_table(view),
         "impatient": impatient_methods(view),
     }
+
+
+def title(comparison: Comparison) -> str:
+    if comparison.judged:
+        return f"{tables.label(comparison.methods[0])} on {comparison.dataset}"
+    return f"Comparison on {comparison.dataset}"
+
+
+def heat_tables(view: ReportView) -> list[HeatTable]:
+    """What the leading method and the user's own protocols acquire."""
+    shown = [d for d in view.dynamics() if d.method == view.lead or is_protocol(d.method)]
+    return [heat_table(d, view.axis) for d in sorted(shown, key=lambda d: d.method != view.lead)]
 
 
 def impatient_methods(view: ReportView) -> str:
@@ -98,35 +130,6 @@ def impatient_methods(view: ReportView) -> str:
     jobs = {record.job.label: record.job.method for record in view.comparison.records}
     found = [name for name in view.methods if method_class(jobs[name]).acts_within_visit]
     return " and ".join(tables.label(name) for name in found)
-
-
-def headline(view: ReportView) -> str:
-    """The comparison in one or two sentences."""
-    found = tables.quality_table(view)
-    quality = METRIC_LABELS[view.comparison.quality]
-    if found is None or not found.rows:
-        return f"{len(view.methods)} method(s) without a common range of costs."
-    best = found.rows[0]
-    column = found.head.index(quality)
-    costs = f"{found.notes['low']} to {found.notes['high']}"
-    text = f"Over costs from {costs}, {best[0]} has the best mean {quality}: {best[column]}."
-    if len(found.rows) > 1:
-        second = found.rows[1]
-        text += f" Second is {second[0]} with {second[column]}."
-    absent = _absent(view, {row[0] for row in found.rows})
-    if absent:
-        text += (
-            f" Not ranked because of a narrow range of costs: {absent}; see the paired differences."
-        )
-    return text
-
-
-def _absent(view: ReportView, ranked: set[str]) -> str:
-    """Names of the methods with several operating points that are not ranked."""
-    points = view.comparison.results.groupby("method")["cost"].nunique()
-    curves = [method for method in view.methods if points[method] > len(view.comparison.seeds)]
-    names = [tables.label(method) for method in curves]
-    return ", ".join(name for name in names if name not in ranked)
 
 
 def frontier(view: ReportView, *, narrow: bool = False) -> Figure:
@@ -162,10 +165,7 @@ def save_figures(comparison: Comparison, directory: Path) -> list[Path]:
 def report_figures(view: ReportView) -> dict[str, Any]:
     """The report's figures as data URLs, by their place in the page."""
     quality = view.comparison.quality
-    calibration, dynamics = view.calibration(), view.dynamics()
-    # Job files of earlier versions do not say what is acquired together.
-    is_graph = any(entry.together for entry in dynamics)
-    bottom: Bottom = "graph" if is_graph else "map"
+    calibration, dynamics, promises = view.calibration(), view.dynamics(), kept_promises(view)
     over_time = view.over_time(quality)
     figures: dict[str, Any] = {
         "frontier": data_url(frontier(view)),
@@ -174,14 +174,14 @@ def report_figures(view: ReportView) -> dict[str, Any]:
             quality_over_time_figure(over_time, view.axis, quality, size=(PHONE, 3.3))
         ),
         "calibration": "",
-        "is_graph": is_graph,
+        "promises": data_url(promise_figure(promises, view.currency)) if promises else "",
     }
     if calibration:
         drawn = calibration_figure(
             calibration, binary=len(view.cohort.classes) == 2, size=(PHONE, 3.6)
         )
         figures["calibration"] = data_url(drawn)
-    drawings = [dynamics_figure([d], view.axis, beside=dynamics, bottom=bottom) for d in dynamics]
+    drawings = [dynamics_figure([d], view.axis, beside=dynamics) for d in dynamics]
     figures["dynamics"] = [(d.method, data_url(f)) for d, f in zip(dynamics, drawings, strict=True)]
     return figures
 

@@ -1,4 +1,4 @@
-"""Paired tests over seeds for the report.
+"""Paired tests over seeds.
 
 Splits of one cohort share most of their subjects, so the differences over splits vary too little.
 The test corrects for that as Nadeau and Bengio (2003) propose: it increases the variance of the
@@ -8,18 +8,14 @@ mean by the ratio of test to learning subjects. Data drawn again for every seed 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
 from nocta.core.metrics import LOWER_IS_BETTER
 from nocta.evaluation.frontier import paired_difference
-from nocta.report.plots.frontier import METRIC_LABELS
-from nocta.report.tables import Table, label, number, with_error
 from nocta.report.view import ReportView
-from nocta.runs.summary import cost_range, quality_per_seed, side_by_side
-
-#: Methods that are the ends of every other method's curve.
-_ENDS = ("nothing", "everything")
+from nocta.runs.summary import cost_range, quality_per_seed
 
 
 def paired_p_value(gaps: Sequence[float], overlap: float = 0.0) -> float:
@@ -41,56 +37,34 @@ def paired_p_value(gaps: Sequence[float], overlap: float = 0.0) -> float:
     return float(2 * t.sf(abs(statistic), found.size - 1))
 
 
-def paired_tests(view: ReportView) -> Table | None:
-    """NOCTA (or else the first method) against every other, in each metric shown side by side.
+@dataclass(frozen=True)
+class PairedTest:
+    """Quality of a method less that of another, over their common costs and seeds."""
 
-    `None` if no pair has two seeds.
-    """
-    ours = [m for m in view.methods if m.startswith("nocta-")] or view.methods[:1]
-    rows = [
-        row
-        for method in ours
-        for other in view.methods
-        if other not in (method, *_ENDS)
-        for row in _rows(view, method, other)
-    ]
-    head = ["method", "against", "metric", "difference", "ahead in", "p"]
-    return Table(head, rows, grouped=True, prose=(2,)) if rows else None
+    mean: float
+    standard_error: float
+    wins: int  # seeds in which the first method is ahead
+    n: int
+    p: float
 
 
-def _rows(view: ReportView, method: str, other: str) -> list[list[str]]:
-    """One row per metric; none with fewer than two seeds."""
-    costs = cost_range(view.comparison.results, [method, other])
-    if costs is None:
-        return []
-    tests = {
-        quality: _cells(view, method, other, quality, costs)
-        for quality in side_by_side(view.comparison.quality)
-    }
-    return [
-        [label(method), label(other), METRIC_LABELS[quality], *cells]
-        for quality, cells in tests.items()
-        if cells
-    ]
-
-
-def _cells(
-    view: ReportView, method: str, other: str, quality: str, costs: tuple[float, float]
-) -> list[str]:
-    """Difference, seeds ahead and p-value in one metric; empty with fewer than two seeds."""
+def paired_test(view: ReportView, method: str, other: str, quality: str) -> PairedTest | None:
+    """Compare two methods in one metric; `None` without two common seeds or common costs."""
     comparison, cohort = view.comparison, view.cohort
+    costs = cost_range(comparison.results, [method, other])
+    if costs is None:
+        return None
     first, second = (
         quality_per_seed(comparison.results, name, quality, costs) for name in (method, other)
     )
     seeds = sorted(first.keys() & second.keys())
     if len(seeds) < 2:
-        return []
+        return None
     a, b = ([found[seed] for seed in seeds] for found in (first, second))
     gaps = np.asarray(a) - np.asarray(b)
     drawn = comparison.setup.source.is_drawn
     overlap = 0.0 if drawn else cohort.n_test / (cohort.n_train + cohort.n_val)
     p = paired_p_value(gaps[~np.isnan(gaps)].tolist(), overlap)
-    found = paired_difference(b, a) if quality in LOWER_IS_BETTER else paired_difference(a, b)
-    difference = with_error(found.mean, found.standard_error, sign=True)
-    shown = "< 0.001" if p < 0.001 else number(p)
-    return [difference, f"{found.wins} of {found.n}", shown]
+    found = paired_difference(a, b)
+    ahead = paired_difference(b, a) if quality in LOWER_IS_BETTER else found
+    return PairedTest(found.mean, found.standard_error, ahead.wins, found.n, p)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from decimal import ROUND_HALF_UP, Decimal
@@ -15,11 +14,9 @@ from nocta.report.plots.frontier import METRIC_LABELS
 from nocta.report.plots.style import method_style
 from nocta.report.view import ReportView
 from nocta.runs.compare import Comparison
-from nocta.runs.method_options import typed
 from nocta.runs.record import JobRecord
-from nocta.runs.setup import DataSource, Setup
 from nocta.runs.shares import gain_over_costs
-from nocta.runs.summary import QUALITIES, mean_and_error, mean_points, side_by_side
+from nocta.runs.summary import QUALITIES, mean_and_error, mean_points
 
 #: What is shown of an operating point besides its cost and its quality.
 OTHER_LABELS = {
@@ -30,17 +27,6 @@ OTHER_LABELS = {
     "false_alarms": "false alarms",
 }
 MINUS = "\N{MINUS SIGN}"
-#: Options of `nocta compare` by field of `Setup`.
-_OPTIONS = {
-    "preset": "--preset",
-    "n_points": "--points",
-    "cost_weights": "--cost-weights",
-    "budgets": "--budgets",
-    "availability": "--availability",
-    "results": "--results",
-    "n_trials": "--tune",
-    "predictor": "--predictor",
-}
 
 
 @dataclass(frozen=True)
@@ -62,14 +48,14 @@ def number(value: float | None, digits: int = 3, *, sign: bool = False) -> str:
     """A number for readers; a dash if it is undefined.
 
     Example:
-        >>> number(0.84512), number(-0.02, sign=True), number(11.315, 2), number(float("nan"))
-        ('0.845', '−0.020', '11.32', '–')
+        >>> number(0.84512), number(-0.02, sign=True), number(1271.315, 2), number(float("nan"))
+        ('0.845', '−0.020', '1,271.32', '–')
     """
     if value is None or math.isnan(value):
         return "–"
     # Round the decimal number as written: 11.315 becomes 11.32, not 11.31.
     exact = Decimal(repr(float(value))).quantize(Decimal(1).scaleb(-digits), ROUND_HALF_UP)
-    text = f"{exact:+f}" if sign else f"{exact:f}"
+    text = f"{exact:+,f}" if sign else f"{exact:,f}"
     return text.replace("-", MINUS)
 
 
@@ -134,34 +120,6 @@ def _exact_shares(comparison: Comparison) -> dict[str, dict[str, str]]:
     }
 
 
-def difference_tables(view: ReportView) -> list[tuple[str, Table]]:
-    """Name and paired differences of every metric that is shown side by side."""
-    shown = side_by_side(view.comparison.quality)
-    found = [(METRIC_LABELS[name], difference_table(view, name)) for name in shown]
-    return [(name, table) for name, table in found if table is not None]
-
-
-def difference_table(view: ReportView, quality: str) -> Table | None:
-    """Paired differences, row minus column: a text and its mark (`ahead`, `behind` or none)."""
-    table = view.comparison.summary
-    table = table[(table["quality"] == quality) & (table["versus"] != "")]
-    if table.empty:
-        return None
-    better = -1 if quality in LOWER_IS_BETTER else 1
-    found = {(row.method, row.versus): row for row in table.itertuples()}
-    methods = [m for m in view.methods if m in set(table["method"])]
-
-    def cell(row: Any) -> tuple[str, str]:
-        if row is None or math.isnan(row.mean):
-            return "", ""
-        clear = abs(row.mean) > row.standard_error  # not if the error is NaN
-        mark = "ahead" if row.mean * better > 0 else "behind"
-        return with_error(row.mean, row.standard_error, sign=True), mark if clear else ""
-
-    rows = [(label(m), [cell(found.get((m, other))) for other in methods]) for m in methods]
-    return Table([label(method) for method in methods], rows)
-
-
 def points_table(view: ReportView, qualities: Sequence[str] = QUALITIES) -> Table:
     """Every operating point, averaged over seeds."""
     return _points_table(view, qualities, view.comparison.yardstick)
@@ -185,10 +143,29 @@ def _points_table(
     for point in found:
         cells = [with_error(*point.means[column], digits.get(column, 3)) for column in shown]
         rows.append([label(point.method), str(point.point + 1), *cells, str(point.n_seeds)])
-    names = {**METRIC_LABELS, **OTHER_LABELS, "cost": "cost"}
+    unit = f" ({view.currency})" if view.currency else ""
+    names = {**METRIC_LABELS, **OTHER_LABELS, "cost": f"cost{unit}"}
     names["share_of_gain"] = "share of the gain"
     head = ["method", "point", *(names[c] for c in shown), "seeds"]
     return Table(head, rows, grouped=True)
+
+
+def key_table(view: ReportView) -> Table:
+    """The leading method at its recommended point, beside methods that have a single point."""
+    quality = view.comparison.quality
+    # More do not fit beside the figure; every operating point has all of them below.
+    names = [quality, "cross_entropy" if quality == "accuracy" else "accuracy"]
+    points = view.comparison.results.groupby("method")["setting"].nunique()
+    rows = []
+    for method in (view.lead, *(m for m in view.methods if m != view.lead and points[m] == 1)):
+        entries = view.chosen[method]
+        cells = [
+            with_error(*mean_and_error([float(getattr(e, name)) for e in entries]), digits)
+            for name, digits in (("cost", 2), *((name, 3) for name in names))
+        ]
+        rows.append([label(method) + " (recommended)" * (method == view.lead), *cells])
+    unit = f" ({view.currency})" if view.currency else ""
+    return Table(["", f"cost{unit}", *(METRIC_LABELS[name] for name in names)], rows)
 
 
 def thresholds(comparison: Comparison) -> str:
@@ -226,43 +203,6 @@ def audit_table(view: ReportView) -> Table:
     return Table(["method", "seed", "verified"], rows, grouped=True, prose=(2,))
 
 
-def settings_table(view: ReportView) -> list[tuple[str, str]]:
-    comparison, cohort = view.comparison, view.cohort
-    setup, source = comparison.setup, comparison.setup.source
-    drawn = "drawn again for every seed" if source.is_drawn else "the same for every seed"
-    return [
-        ("data", f"{comparison.dataset}, {drawn}"),
-        ("subjects", f"{cohort.n_train} train, {cohort.n_val} validation, {cohort.n_test} test"),
-        ("classes", ", ".join(cohort.classes)),
-        ("seeds", ", ".join(str(s) for s in comparison.seeds)),
-        ("preset", setup.preset),
-        ("availability", setup.availability),
-        ("results of a visit are shown", setup.results),
-        ("predictor of methods that share one", setup.predictor),
-        ("acquiring everything costs", view.price(cohort.cost_of_everything)),
-        ("operating points", _operating_points(setup)),
-        *([("tuning", f"{setup.n_trials} trials per method and seed")] if setup.n_trials else []),
-        *([("options", options)] if (options := _options(comparison)) else []),
-        ("command", command(comparison)),
-    ]  # fmt: skip
-
-
-def _operating_points(setup: Setup) -> str:
-    given = {"cost weights": setup.cost_weights, "budgets": setup.budgets}
-    texts = [f"{name} {_joined(values)}" for name, values in given.items() if values]
-    chosen = f"up to {setup.n_points} per method, chosen on validation"
-    return f"{' and '.join(texts)}; other methods: {chosen}" if texts else chosen
-
-
-def _options(comparison: Comparison) -> str:
-    """Options of methods that differ from the defaults."""
-    found = {
-        record.job.label: ", ".join(f"{k} = {v}" for k, v in record.job.options.items())
-        for record in comparison.records
-    }
-    return "; ".join(f"{label(name)}: {text}" for name, text in found.items() if text)
-
-
 def tuning_table(view: ReportView) -> Table | None:
     """Defaults, best score, choice and all scores of every job; `None` if nothing was tuned."""
     comparison = view.comparison
@@ -294,48 +234,3 @@ def times_table(view: ReportView) -> Table:
         fits = chosen.groupby("seed")["fit_seconds"].first()
         rows.append([label(method), number(fits.mean(), 1), number(per_subject.mean(), 2)])
     return Table(["method", "fit (s)", "rollout per subject (ms)"], rows)
-
-
-def versions_table(view: ReportView) -> list[tuple[str, str]]:
-    """Versions of the packages; several if jobs were run with different ones."""
-    found: dict[str, dict[str, None]] = {}
-    for record in view.comparison.records:
-        for package, version in record.versions.items():
-            found.setdefault(package, {})[version] = None
-    return [(package, ", ".join(seen)) for package, seen in found.items()]
-
-
-def command(comparison: Comparison) -> str:
-    """The command that repeats the comparison."""
-    if comparison.command:
-        return comparison.command
-    setup, source = comparison.setup, comparison.setup.source
-    parts = ["nocta", "compare", source.data]
-    parts += ["--methods", ",".join(comparison.methods), "--seeds", str(len(comparison.seeds))]
-    defaults = type(setup)(source)
-    parts += ["--split-column", source.split_column] if source.split_column else []
-    parts += ["--fractions", _joined(source.fractions)] if source.fractions else []
-    for name, option in _OPTIONS.items():
-        value = getattr(setup, name)
-        if value != getattr(defaults, name):
-            parts += [option, _joined(value) if isinstance(value, tuple) else str(value)]
-    parts += data_arguments(source)
-    jobs = {record.job.label: record.job for record in comparison.records}
-    for method, job in jobs.items():
-        for name, value in job.options.items() if method == job.method else ():
-            parts += ["-o", f"{method}.{name}={typed(value)}"]
-    if setup.quick:
-        parts.append("--quick")
-    return shlex.join([*parts, "--out", str(comparison.directory)])
-
-
-def data_arguments(source: DataSource) -> list[str]:
-    """The options that name a data source, as typed on the command line."""
-    named = {"--schema": source.schema, "--path": source.path}
-    files = [text for option, value in named.items() if value for text in (option, value)]
-    options = [f"{name}={typed(value)}" for name, value in source.data_options.items()]
-    return [*files, *(text for option in options for text in ("--data-option", option))]
-
-
-def _joined(values: tuple[float, ...]) -> str:
-    return ",".join(f"{v:g}" for v in values)

@@ -1,8 +1,8 @@
 """What the report shows: records of finished jobs, averaged over seeds.
 
 Curves show every operating point. Everything else (quality over time, calibration, dynamics,
-ledger) uses each method's point nearest to one reference cost, so methods are compared at about the
-same cost.
+ledger) shows the leading method at its recommended point, and each other method at its point
+nearest to that cost, so methods are compared at about the same cost.
 """
 
 from __future__ import annotations
@@ -21,8 +21,9 @@ from nocta.report.plots.dynamics import Dynamics, TimeAxis
 from nocta.report.plots.style import legend_order
 from nocta.report.published import PaperTable, published_for
 from nocta.runs.compare import Comparison
-from nocta.runs.record import CalibrationCurve, PointDetails, Together
-from nocta.runs.summary import cost_range, mean_and_error, wide_methods
+from nocta.runs.recommended import recommended_index
+from nocta.runs.record import CalibrationCurve, JobRecord, PointDetails, Together
+from nocta.runs.summary import mean_and_error
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -38,7 +39,7 @@ _NEAR = 0.25
 class ReportView:
     """A comparison with at least one finished job, ready to be drawn and tabulated.
 
-    The reference cost is by default the middle of the methods' common range.
+    The reference cost is by default that of the leading method's recommended point.
     """
 
     def __init__(self, comparison: Comparison, reference_cost: float | None = None) -> None:
@@ -58,25 +59,44 @@ class ReportView:
     def price(self, cost: float) -> str:
         return money(cost, self.currency)
 
+    @property
+    def lead(self) -> str:
+        """The method to look at first: NOCTA's first, or else the first that has a choice.
+
+        It does not depend on any result.
+        """
+        methods = self.comparison.methods
+        ours = [m for m in methods if m.startswith("nocta-")]
+        points = self.comparison.results.groupby("method")["setting"].nunique()
+        return next((m for m in (*ours, *methods) if m in ours or points[m] > 1), methods[0])
+
+    def records_of(self, method: str) -> list[JobRecord]:
+        return [r for r in self.comparison.records if r.job.label == method]
+
+    @cached_property
+    def recommended(self) -> list[PointDetails]:
+        """The recommended operating point of the leading method, by seed."""
+        quality = self.comparison.quality
+        records = self.records_of(self.lead)
+        return [r.details[recommended_index(r.details, quality)] for r in records]
+
     @cached_property
     def reference_cost(self) -> float:
         if self._reference_cost is not None:
             return self._reference_cost
-        results = self.comparison.results
-        wide = wide_methods(results, self.methods)
-        shared = cost_range(results, wide or self.methods)
-        if shared is None:
-            return float(results["cost"].median())
-        return (shared[0] + shared[1]) / 2
+        return float(np.mean([entry.cost for entry in self.recommended]))
 
     @cached_property
     def chosen(self) -> dict[str, list[PointDetails]]:
-        """By method and seed, the operating point nearest to the reference cost."""
-        out: dict[str, list[PointDetails]] = {method: [] for method in self.methods}
-        for record in self.comparison.records:
-            nearest = min(record.details, key=lambda d: abs(d.cost - self.reference_cost))
-            out[record.job.label].append(nearest)
-        return out
+        """By method and seed, the operating point that is shown."""
+        out = {
+            method: [
+                min(record.details, key=lambda d: abs(d.cost - self.reference_cost))
+                for record in self.records_of(method)
+            ]
+            for method in self.methods
+        }
+        return out if self._reference_cost is not None else {**out, self.lead: self.recommended}
 
     def far_from_reference(self) -> dict[str, float]:
         """Methods without a point near the reference cost, and the mean cost of the point shown."""
@@ -143,6 +163,12 @@ class ReportView:
         bands = [entry.band or (math.nan, math.nan) for entry in details]
         rows["low"], rows["high"] = ([band[i] for band in bands] for i in (0, 1))
         return rows
+
+    @property
+    def cost_of_everything(self) -> tuple[float, float]:
+        """Mean over seeds, and standard error, of what everything recorded costs a test subject."""
+        by_seed = {r.job.seed: r.cohort.cost_of_everything for r in self.comparison.records}
+        return mean_and_error(list(by_seed.values()))
 
     @property
     def paper(self) -> PaperTable | None:

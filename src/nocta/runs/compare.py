@@ -34,7 +34,8 @@ if TYPE_CHECKING:
 class Comparison:
     """The finished jobs of a folder, read together.
 
-    `command` repeats it, if that is not `nocta compare`.
+    `command` repeats it, if that is not `nocta compare`. `judged` says on which subjects, if it is
+    the evaluation of one saved model.
     """
 
     directory: Path
@@ -42,6 +43,7 @@ class Comparison:
     records: list[JobRecord]
     failures: list[Failure]
     command: str = ""
+    judged: str = ""
 
     @property
     def dataset(self) -> str:

@@ -9,6 +9,7 @@ from nocta.core.catalog import Catalog
 from nocta.core.metrics import evaluate_pairs, reliability, summarize
 from nocta.core.rollout import Rollout
 from nocta.evaluation.bootstrap import bootstrap_bands
+from nocta.runs.promise import Promise
 from nocta.runs.record import CalibrationCurve, PointDetails, Together
 
 VISIT_FEE = "visit fee"
@@ -18,7 +19,13 @@ MAX_PAIRS = 200
 
 
 def describe_rollout(
-    rollout: Rollout, catalog: Catalog, *, metric: str, seed: int, threshold: float
+    rollout: Rollout,
+    catalog: Catalog,
+    *,
+    metric: str,
+    seed: int,
+    threshold: float,
+    promise: Promise,
 ) -> PointDetails:
     """Describe a rollout for the report; the metric gets a bootstrap band over subjects."""
     labeled = rollout.labels >= 0
@@ -39,6 +46,8 @@ def describe_rollout(
         acquired=rollout.history.acquired.mean(axis=0).tolist(),
         together=acquired_together(rollout.history.acquired),
         ledger=ledger(rollout, catalog),
+        **promise.measures(),
+        confusion=confusion_table(rollout),
     )
 
 
@@ -52,6 +61,15 @@ def _per_time(rollout: Rollout, metrics: set[str]) -> dict[str, list[float]]:
         "cost": rollout.cost_per_visit.mean(axis=0).tolist(),
         **{name: [slot[name] for slot in slots] for name in sorted(metrics)},
     }
+
+
+def confusion_table(rollout: Rollout) -> list[list[int]]:
+    """Number of labeled pairs by true class and most probable class, `(C, C)`."""
+    labeled, n_classes = rollout.labels >= 0, rollout.probabilities.shape[2]
+    predicted = rollout.probabilities[labeled].argmax(axis=1)
+    out = np.zeros((n_classes, n_classes), dtype=int)
+    np.add.at(out, (rollout.labels[labeled], predicted), 1)
+    return [[int(count) for count in row] for row in out]
 
 
 def acquired_together(acquired: NDArray[np.bool_], most: int = MAX_PAIRS) -> list[Together]:

@@ -9,92 +9,29 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, fields
-from io import BytesIO
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, Self
 
-import numpy as np
-from numpy.typing import NDArray
-
-from nocta.core.detection import DEFAULT_THRESHOLD, Alarms, find_alarms
+from nocta.core.detection import DEFAULT_THRESHOLD
 from nocta.core.environment import Availability
-from nocta.core.metrics import METRICS
 from nocta.core.progress import progress_bar
-from nocta.core.rollout import Rollout
 from nocta.methods.saving import SavedMethod, as_saved
 from nocta.model import archive
 from nocta.model.nocta import NOCTA, piece_rows
 from nocta.planning.limits import DEFAULT_LIMITS, Limits
 from nocta.runs.checkpoint import Checkpoint
-from nocta.runs.results import MEASURES, make_row
+from nocta.runs.details import describe_rollout
+from nocta.runs.outcome import Outcome
+from nocta.runs.promise import Promise
+from nocta.runs.recommended import recommended_index
+from nocta.runs.record import PointDetails, read_details
+from nocta.runs.results import make_row
 from nocta.runs.saved import Judged
 from nocta.runs.setup import hash_data
+from nocta.runs.subgroups import describe_subgroups
 
 Setting = Mapping[str, Any]
-
-
-@dataclass(frozen=True)
-class Outcome:
-    """What the columns of results.csv need of a roll-out; the rest is not kept.
-
-    Labels `(p,)` and probabilities `(p, C)` of every labeled pair of subject and time; what each
-    subject was charged, acquired and attended, `(n,)`; and its alarms, see `Alarms`.
-    """
-
-    labels: NDArray[np.int64]
-    probabilities: NDArray[np.float32]
-    costs: NDArray[np.float64]
-    tests: NDArray[np.int64]
-    visits: NDArray[np.int64]
-    delay: NDArray[np.float64]
-    missed: NDArray[np.bool_]
-    n_false: NDArray[np.int64]
-    n_negative: NDArray[np.int64]
-    seconds: float
-
-    @classmethod
-    def of(cls, rollout: Rollout, threshold: float) -> Self:
-        labels, probabilities = rollout.labels, rollout.probabilities
-        return cls(
-            labels=labels[labels >= 0],
-            probabilities=probabilities[labels >= 0],
-            costs=rollout.costs,
-            tests=rollout.tests,
-            visits=rollout.visits,
-            seconds=rollout.seconds,
-            **asdict(find_alarms(labels, probabilities, threshold)),
-        )
-
-    @classmethod
-    def load(cls, path: Path) -> Self:
-        with np.load(BytesIO(path.read_bytes())) as found:  # no open file if it is damaged
-            arrays = {name: found[name] for name in found.files}
-        return cls(**{**arrays, "seconds": float(arrays["seconds"])})
-
-    def save(self, path: Path) -> None:
-        with path.open("wb") as file:
-            np.savez(file, **asdict(self))
-
-    @classmethod
-    def concatenate(cls, pieces: Sequence[Outcome]) -> Self:
-        """Outcomes of several groups of subjects, in this order, as one."""
-        names = [f.name for f in fields(cls) if f.name != "seconds"]
-        arrays = {name: np.concatenate([getattr(p, name) for p in pieces]) for name in names}
-        return cls(**arrays, seconds=sum(piece.seconds for piece in pieces))
-
-    def measures(self) -> dict[str, Any]:
-        alarms = Alarms(self.delay, self.missed, self.n_false, self.n_negative)
-        return {
-            "cost": float(self.costs.mean()),
-            **{n: METRICS[n](self.labels, self.probabilities) for n in METRICS if n in MEASURES},
-            "n_subjects": len(self.costs),
-            "n_labels": len(self.labels),
-            "rollout_seconds": self.seconds,
-            "tests": float(self.tests.mean()),
-            "visits": float(self.visits.mean()),
-            **alarms.summary(),
-        }
 
 
 @dataclass(frozen=True)
@@ -106,6 +43,8 @@ class Evaluation:
     availability: Availability
     finished: Checkpoint
     limits: Limits = DEFAULT_LIMITS
+    #: The metric to describe every operating point by, for a report; `None` keeps only its row.
+    described_by: str | None = None
 
     @classmethod
     def open(
@@ -116,6 +55,7 @@ class Evaluation:
         availability: Availability,
         out: Path,
         limits: Limits = DEFAULT_LIMITS,
+        described_by: str | None = None,
     ) -> Self:
         """Begin an evaluation, or continue the same one; `out` is the results.csv."""
         request = {
@@ -130,7 +70,7 @@ class Evaluation:
             remedy="It keeps what is finished of an evaluation that was stopped: repeat that one "
             "to continue it, delete the folder, or choose another --out."
         )
-        return cls(as_saved(model), judged, availability, finished, limits)
+        return cls(as_saved(model), judged, availability, finished, limits, described_by)
 
     @property
     def threshold(self) -> float:
@@ -150,7 +90,7 @@ class Evaluation:
 
         `say` receives a sentence on what was kept from before.
         """
-        kept = [self.finished.get(f"{_name(setting)}.json") for setting in settings]
+        kept = [self._kept(setting) for setting in settings]
         n_kept, n = sum(row is not None for row in kept), len(self.judged.cohort)
         if n_kept:
             say(f"{n_kept} of {len(settings)} operating points were finished before.")
@@ -164,25 +104,69 @@ class Evaluation:
         ) as bar:
             for setting, row in zip(settings, kept, strict=True):
                 if row is None:
-                    row = self._row(setting, self._roll_out(setting, bar))
+                    outcome = self._roll_out(setting, bar)
+                    row = self._row(setting, outcome)
+                    if self.described_by is not None:
+                        self.finished.put(_details(setting), self._describe(outcome))
                     self.finished.put(f"{_name(setting)}.json", row)
                     self.finished.drop(self.finished.names("*.npz"))
                 yield row
+
+    def details(self, settings: Sequence[Setting]) -> list[PointDetails]:
+        """What a report shows about operating points that are finished.
+
+        Subgroups are compared at the recommended one, which is rolled out again.
+        """
+        assert self.described_by is not None
+        found = [read_details(self.finished.get(_details(setting))) for setting in settings]
+        shown = recommended_index(found, self.described_by)
+        cohort = self.judged.cohort
+        if not cohort.catalog.context:
+            return found
+        with progress_bar(total=0, show=False) as bar:
+            outcome = self._roll_out(settings[shown], bar).rollout(cohort)
+        subgroups = describe_subgroups(outcome, cohort, **self._how)
+        found[shown] = replace(found[shown], subgroups=subgroups)
+        return found
+
+    @property
+    def _how(self) -> dict[str, Any]:
+        return {"metric": self.described_by, "seed": self.model.seed}
+
+    def _kept(self, setting: Setting) -> dict[str, Any] | None:
+        """The row of a finished operating point, if what else is wanted of it was kept too."""
+        if self.described_by is not None and self.finished.get(_details(setting)) is None:
+            return None
+        found: dict[str, Any] | None = self.finished.get(f"{_name(setting)}.json")
+        return found
+
+    def _describe(self, outcome: Outcome) -> PointDetails:
+        cohort = self.judged.cohort
+        rollout = outcome.rollout(cohort)
+        entry = describe_rollout(
+            rollout, cohort.catalog, threshold=self.threshold, promise=outcome.promise, **self._how
+        )
+        return replace(entry, together=[])  # a report of one model does not show them
 
     def _roll_out(self, setting: Setting, bar: Any) -> Outcome:
         """Piece by piece; only what the results need stays in memory."""
         pieces = []
         for i, rows in enumerate(piece_rows(len(self.judged.cohort), self.limits)):
-            name = f"{_name(setting)}-{i:05d}.npz"
+            whole = "" if self.described_by is None else "-whole"
+            name = f"{_name(setting)}{whole}-{i:05d}.npz"
             piece = self.finished.read(name, Outcome.load)
             if piece is None:
-                rollout = self.model.rollout(
-                    self.judged.cohort.subset(rows),
-                    setting,
-                    availability=self.availability,
-                    progress=not bar.disable,
+                some = self.judged.cohort.subset(rows)
+                how: dict[str, Any] = {
+                    "availability": self.availability,
+                    "progress": not bar.disable,
+                }
+                rollout = self.model.rollout(some, setting, **how)
+                policy, limit = self.model.policy(setting), setting.get("budget")
+                promise = Promise.of(policy, some, rollout, budget=limit, seed=self.model.seed)
+                piece = Outcome.of(
+                    rollout, promise, threshold=self.threshold, whole=self.described_by is not None
                 )
-                piece = Outcome.of(rollout, self.threshold)
                 self.finished.write(name, piece.save)
             pieces.append(piece)
             bar.update(len(rows))
@@ -200,6 +184,10 @@ class Evaluation:
         fit_seconds = self.model.record_["fit_seconds"]
         measured = {"threshold": self.threshold, **outcome.measures()}
         return asdict(make_row(keys, setting, fit_seconds=fit_seconds, **measured))
+
+
+def _details(setting: Setting) -> str:
+    return f"{_name(setting)}-details.json"
 
 
 def _name(setting: Setting) -> str:

@@ -27,6 +27,7 @@ from nocta.methods.nocta import estimator_of, model_of, quick_options
 from nocta.methods.registry import method_class
 from nocta.methods.saving import SavedMethod, check_savable, load_saved, save_method
 from nocta.model import archive, persistence
+from nocta.model.choice.default import KEY
 from nocta.model.folders import PARTIAL, REPLACEABLE_BY_MODEL, Folder, recognize
 from nocta.model.nocta import NOCTA, check_parts
 from nocta.predictors import registry as predictors
@@ -41,6 +42,8 @@ from nocta.runs.model_card import model_card
 from nocta.runs.predictors import unfitted_predictor
 from nocta.runs.results import plain
 from nocta.runs.setup import DataSource, hash_data, request_defaults
+from nocta.runs.subgroups import context_bands, describe_subgroups
+from nocta.runs.training_summary import summarize_training
 from nocta.runs.versions import versions
 
 #: Training and validation subjects in a quick run, at most.
@@ -178,6 +181,8 @@ def fit_to_folder(
         "threshold": prevalence(train.labels, train.n_classes),
         "slot_times": cohort.slot_times,
         "time_unit": cohort.time_unit,
+        "training": summarize_training(train).to_dict(),
+        "subgroups": _subgroups(saved, kept[KEY]["setting"], train, val, request),
         "fit_seconds": sum(stages.seconds[s] for s in _FITS if s in stages.seconds),
     }
     saved = replace(saved, record_=plain(record))
@@ -205,6 +210,32 @@ def _fit(
     method.fit(train, val, seed=request.seed, predictor=predictor, progress=progress)
     stages.note("method", clock.perf_counter() - started, "fitted")
     return SavedMethod.of(method, train, request.seed)
+
+
+def _subgroups(
+    saved: SavedMethod,
+    setting: Mapping[str, Any],
+    train: Cohort,
+    val: Cohort,
+    request: FitRequest,
+) -> dict[str, Any]:
+    """Validation subjects by context at the default operating point; empty without context."""
+    if not val.catalog.context:
+        return {}
+    outcome = saved.rollout(val, setting)
+    found = describe_subgroups(
+        outcome,
+        val,
+        metric=request.source.headline,
+        seed=request.seed,
+        bands=context_bands(train),
+    )
+    return {
+        "metric": request.source.headline,
+        "n_classes": val.n_classes,
+        "cost": outcome.cost,
+        "groups": found,
+    }
 
 
 def _open(out: Path, asked: dict[str, Any], *, resume: bool, force: bool) -> Checkpoint | None:

@@ -13,15 +13,18 @@ from typing import Any
 
 from nocta.core.cohort import Cohort
 from nocta.core.detection import prevalence
-from nocta.core.operating_points import cost_of_everything
 from nocta.core.predictor import Predictor
 from nocta.methods.contract import Method
+from nocta.methods.references import policy_at
 from nocta.runs.details import describe_rollout
 from nocta.runs.method_options import given_options, make_method, option_defaults
 from nocta.runs.operating_points import audit_points, operating_points, roll_out
-from nocta.runs.record import CohortDescription, Job, JobRecord, TuningRecord
+from nocta.runs.promise import Promise
+from nocta.runs.recommended import recommended_index
+from nocta.runs.record import CohortDescription, Job, JobRecord, PointDetails, TuningRecord
 from nocta.runs.results import MEASURES, TIMES, make_row
 from nocta.runs.setup import Setup
+from nocta.runs.subgroups import context_bands, describe_subgroups
 from nocta.runs.tuning import Tuning, ValidationArea, tune
 from nocta.runs.versions import versions
 
@@ -56,6 +59,9 @@ def run_job(
     method = learning.fit(tuned.chosen if tuned else {}, progress=progress)
     fit_seconds = clock.perf_counter() - fitting + (shared.seconds if shared is not None else 0.0)
     settings = operating_points(method, val, setup, job.seed)
+    measured = _judge(
+        method, settings, cohort, test, setup, job.seed, prevalence(train.labels, train.n_classes)
+    )
     keys = {
         "dataset": cohort.name,
         "method": job.label,
@@ -64,31 +70,50 @@ def run_job(
         "seed": job.seed,
         "split": "test",
     }
-    threshold = prevalence(train.labels, train.n_classes)
-    rows, details = [], []
-    for setting in settings:
-        outcome = roll_out(method, setting, test, setup, job.seed)
-        entry = describe_rollout(
-            outcome,
-            test.catalog,
-            metric=setup.source.headline,
-            seed=job.seed,
-            threshold=threshold,
-        )
-        measured = {name: getattr(entry, name) for name in MEASURES if name not in TIMES}
-        times = {"fit_seconds": fit_seconds, "rollout_seconds": outcome.seconds}
-        rows.append(make_row(keys, setting, **measured, **times))
-        details.append(entry)
+    rows = []
+    for setting, (entry, seconds) in zip(settings, measured, strict=True):
+        values = {name: getattr(entry, name) for name in MEASURES if name not in TIMES}
+        times = {"fit_seconds": fit_seconds, "rollout_seconds": seconds}
+        rows.append(make_row(keys, setting, **values, **times))
     return JobRecord(
         job=job,
         tuning=tuned,
         rows=rows,
-        details=details,
+        details=[entry for entry, _ in measured],
         audit=audit_points(method, settings, test, setup, job.seed),
-        cohort=_describe_cohort(cohort, train, val, test),
+        cohort=CohortDescription.of(test, n_train=len(train), n_val=len(val)),
         versions=versions(),
         seconds=clock.perf_counter() - started + (tuning["seconds"] if tuning else 0.0),
     )
+
+
+def _judge(
+    method: Method,
+    settings: list[dict[str, Any]],
+    cohort: Cohort,
+    test: Cohort,
+    setup: Setup,
+    seed: int,
+    threshold: float,
+) -> list[tuple[PointDetails, float]]:
+    """Describe the roll-out at every operating point, with the time it took.
+
+    Subgroups are compared at the recommended point if the method has a choice.
+    """
+    out = []
+    how: dict[str, Any] = {"metric": setup.source.headline, "seed": seed}
+    for setting in settings:
+        outcome = roll_out(method, setting, test, setup, seed)
+        policy, limit = policy_at(method, setting), setting.get("budget")
+        promise = Promise.of(policy, test, outcome, budget=limit, seed=seed)
+        entry = describe_rollout(outcome, test.catalog, threshold=threshold, promise=promise, **how)
+        out.append((entry, outcome.seconds))
+    if len(settings) > 1 and test.catalog.context:
+        shown = recommended_index([entry for entry, _ in out], how["metric"])
+        outcome = roll_out(method, settings[shown], test, setup, seed)
+        groups = describe_subgroups(outcome, test, bands=context_bands(cohort), **how)
+        out[shown] = replace(out[shown][0], subgroups=groups), out[shown][1]
+    return out
 
 
 def build_method(setup: Setup, job: Job) -> Method:
@@ -147,17 +172,3 @@ def make_tuning(setup: Setup, job: Job) -> Tuning:
     method = build_method(setup, job)
     defaults = option_defaults(job.method, getattr(method, "preset", setup.preset))
     return Tuning(method, job.seed, setup.n_trials, given_options(job.options), defaults)
-
-
-def _describe_cohort(cohort: Cohort, train: Cohort, val: Cohort, test: Cohort) -> CohortDescription:
-    return CohortDescription(
-        name=cohort.name,
-        classes=list(cohort.classes),
-        catalog=cohort.catalog,
-        slot_times=list(cohort.slot_times or map(float, range(cohort.n_times))),
-        time_unit=cohort.time_unit,
-        n_train=len(train),
-        n_val=len(val),
-        n_test=len(test),
-        cost_of_everything=cost_of_everything(test),
-    )

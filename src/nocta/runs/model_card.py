@@ -6,8 +6,10 @@ import inspect
 from collections.abc import Sequence
 from typing import Any
 
+from nocta.core import markdown
 from nocta.core.catalog import Catalog
 from nocta.core.currency import money
+from nocta.core.markdown import code, escaped
 from nocta.methods.nocta import estimator_of, model_of
 from nocta.methods.saving import SavedMethod
 from nocta.model.nocta import NOCTA
@@ -32,32 +34,37 @@ def model_card(saved: SavedMethod) -> str:
     request = record["request"]
     source = request["source"]
     model = model_of(saved.method)
-    title = "A model" if model else f"`{saved.name}`"
+    title = "A model" if model else code(saved.name)
     serves = " One fit serves every cost weight and every budget." if model else ""
     parts = [
-        f"# {title} for {record['dataset']}",
+        f"# {title} for {escaped(record['dataset'])}",
         f"{_what(saved)} Preset `{saved.preset}`. It says which features to acquire next, and "
-        f"when, and predicts the class ({', '.join(saved.classes_)}) at every visit.{serves}",
+        f"when, and predicts the class ({escaped(', '.join(saved.classes_))}) at every visit."
+        f"{serves}",
         "A quick run (`--quick`): too little data and training to be of use." * request["quick"],
         _choice(model) if model else "",
         _shares(model) if model else "",
         "## Data",
         _list(
-            f"`{source['data']}`{_how_read(source)} (SHA-256 of its contents "
+            f"{code(source['data'])}{_how_read(source)} (SHA-256 of its contents "
             f"`{request['data_hash'][:16]}…`)",
             f"{record['n_train']} subjects to learn from, {record['n_val']} to choose on, "
             f"{record['n_test']} kept aside and never used",
             _how_split(source, request["seed"]),
             f"{catalog.n_times} visit slots{_slots(record)}",
-            f"free context: {', '.join(catalog.context) or 'none'}",
+            f"free context: {escaped(', '.join(catalog.context) or 'none')}",
         ),
         "## Costs",
         _costs(catalog),
         "## On validation",
         _validation(saved),
-        "Intervals of the AP are 95 %, by bootstrap over subjects. These subjects "
-        "also decided when training stopped and which static schedule is best, so the numbers "
-        "are somewhat optimistic; `nocta evaluate` measures on the subjects kept aside.",
+        f"Intervals of the AP are 95 %, by bootstrap over subjects. Acquiring everything that was "
+        f"recorded of these subjects costs "
+        f"{money(record['cost_of_everything'], catalog.currency)} per subject (every slot of the "
+        f"price list would be {money(catalog.price_of_everything, catalog.currency)}). They also "
+        f"decided when training stopped and which static schedule is best, so the numbers are "
+        f"somewhat optimistic; `nocta evaluate` measures on the subjects kept aside.",
+        *_subgroups(record.get("subgroups"), catalog.currency),
         "## Intended use and limits",
         _list(
             "For subjects like those it was fitted on, seen at the same visits, at these prices. "
@@ -121,12 +128,12 @@ def _privacy(model: NOCTA) -> str:
 
 def _how_read(source: dict[str, Any]) -> str:
     options = source.get("data_options", {})
-    return "".join(f", `{name}={value}`" for name, value in options.items())
+    return "".join(", " + code(f"{name}={value}") for name, value in options.items())
 
 
 def _how_split(source: dict[str, Any], seed: int) -> str:
     if source["split_column"] is not None:
-        return f"split by the column `{source['split_column']}`"
+        return f"split by the column {code(source['split_column'])}"
     sizes = source["fractions"]
     shares = "" if sizes is None else f" into {', '.join(f'{size:g}' for size in sizes)}"
     return f"split by subject{shares} with seed {seed}"
@@ -136,7 +143,7 @@ def _slots(record: dict[str, Any]) -> str:
     times = record["slot_times"]
     if not times:
         return ""
-    return f", at {', '.join(f'{time:g}' for time in times)} ({record['time_unit']})"
+    return f", at {', '.join(f'{time:g}' for time in times)} ({escaped(record['time_unit'])})"
 
 
 def _costs(catalog: Catalog) -> str:
@@ -149,8 +156,10 @@ def _costs(catalog: Catalog) -> str:
             price += f" to {money(high, catalog.currency)}"
         visits = "all" if feature.at is None else ", ".join(str(t) for t in feature.at)
         rows.append((feature.name, ", ".join(feature.columns), price, feature.group or "", visits))
-    table = _table(("feature", "columns", "cost", "group", "visits"), rows)
-    fees = [f"{g}: {money(fee, catalog.currency)}" for g, fee in catalog.group_fees.items()]
+    table = markdown.table(("feature", "columns", "cost", "group", "visits"), rows)
+    fees = [
+        f"{escaped(g)}: {money(fee, catalog.currency)}" for g, fee in catalog.group_fees.items()
+    ]
     if catalog.visit_fee:
         fees.append(f"every visit: {money(catalog.visit_fee, catalog.currency)}")
     return table + (f"\n\nFees per visit: {'; '.join(fees)}." if fees else "")
@@ -166,12 +175,40 @@ def _validation(saved: SavedMethod) -> str:
         for name, *rest in point_table(record, currency, default.setting)
     ]
     said = default_sentence(default.setting, default.reason, record, currency)
-    return f"{_table(head, rows)}\n\n{said}"
+    return f"{markdown.table(head, rows)}\n\n{said}"
 
 
-def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    lines = [head, ["---"] * len(head), *rows]
-    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+def _subgroups(found: dict[str, Any] | None, currency: str) -> list[str]:
+    """Subjects by context, at one operating point; nothing if none are told apart."""
+    if not found or not found["groups"]:
+        return []
+    rows = [
+        (
+            group["name"],
+            str(group["n_subjects"]),
+            _interval(group["cost"], 2),
+            _interval(group["quality"], 3),
+            _interval(group["calibration"], 3),
+        )
+        for group in found["groups"]
+    ]
+    unit = f" ({currency})" if currency else ""
+    quality = {"ap": "AP", "roc_auc": "ROC AUC"}.get(found["metric"], found["metric"])
+    head = ("subjects", "number", f"cost{unit}", quality, "observed less stated")
+    which = "positive" if found.get("n_classes") == 2 else "predicted"
+    said = (
+        f"The same subjects, at the operating point of {money(found['cost'], currency)}; in "
+        f"parentheses 95 % bootstrap intervals over subjects. Observed less stated is how much "
+        f"more often the {which} class came true than its probability says."
+    )
+    return ["### By context", said, markdown.table(head, rows)]
+
+
+def _interval(found: Sequence[float | None], digits: int) -> str:
+    if any(value is None for value in found):
+        return "too few"
+    value, low, high = (f"{value:,.{digits}f}" for value in found)
+    return f"{value} ({low} to {high})"
 
 
 def _list(*lines: str) -> str:

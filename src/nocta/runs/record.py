@@ -16,7 +16,9 @@ from typing import Annotated, Any
 from pydantic import PlainValidator, TypeAdapter, ValidationError
 
 from nocta.core.catalog import Catalog
+from nocta.core.cohort import Cohort
 from nocta.core.errors import ConfigError
+from nocta.core.operating_points import cost_of_everything
 from nocta.evaluation.audit import AuditReport
 from nocta.methods.registry import method_class
 from nocta.runs.results import Number, Row, plain
@@ -73,6 +75,32 @@ class CalibrationCurve:
     counts: list[int]
 
 
+#: A value and the ends of its 95 % bootstrap interval over subjects.
+Interval = tuple[Number, Number, Number]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Subgroup:
+    """Some of the subjects, told apart by their context, at one operating point.
+
+    Args:
+        name: What they have in common.
+        n_subjects: How many there are.
+        n_labels: How many labels they have; with few subjects, no interval is known.
+        cost: Mean charge per subject.
+        quality: The headline metric.
+        calibration: Observed frequency less stated probability (of the positive class, or of more
+            classes the accuracy less the confidence).
+    """
+
+    name: str
+    n_subjects: int
+    n_labels: int
+    cost: Interval
+    quality: Interval
+    calibration: Interval
+
+
 @dataclass(frozen=True, kw_only=True)
 class PointDetails:
     """What the report shows about one operating point; metrics are pooled over all labeled pairs.
@@ -93,6 +121,11 @@ class PointDetails:
         acquired: Share of subjects who acquired each feature at each slot, `(L, M)`.
         together: What the same subjects acquire at two slots, most often first.
         ledger: Mean charge per subject by feature and fee.
+        expected_loss: Loss per subject that the policy expected before the first visit.
+        expected_cost: Charge per subject that it expected.
+        realized_loss: Loss per subject that followed.
+        confusion: Number of labeled pairs by true class (rows) and most probable class (columns).
+        subgroups: Subjects by context; only at the points where it was asked for.
     """
 
     cost: Number
@@ -119,6 +152,11 @@ class PointDetails:
     acquired: list[list[float]]
     together: list[Together] = field(default_factory=list)
     ledger: dict[str, float]
+    expected_loss: Number = math.nan
+    expected_cost: Number = math.nan
+    realized_loss: Number = math.nan
+    confusion: list[list[int]] = field(default_factory=list)
+    subgroups: list[Subgroup] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
@@ -158,6 +196,21 @@ class CohortDescription:
     n_val: int
     n_test: int
     cost_of_everything: float
+
+    @classmethod
+    def of(cls, test: Cohort, *, n_train: int, n_val: int) -> CohortDescription:
+        """The data of a job, from the subjects it was tested on."""
+        return cls(
+            name=test.name,
+            classes=list(test.classes),
+            catalog=test.catalog,
+            slot_times=list(test.slot_times or map(float, range(test.n_times))),
+            time_unit=test.time_unit,
+            n_train=n_train,
+            n_val=n_val,
+            n_test=len(test),
+            cost_of_everything=cost_of_everything(test),
+        )
 
 
 @dataclass(frozen=True)
@@ -223,6 +276,12 @@ class JobRecord:
 
     def to_dict(self) -> dict[str, Any]:
         return _plain_fields(self)
+
+
+def read_details(data: Any) -> PointDetails:
+    """One operating point as it was kept of an evaluation."""
+    found: PointDetails = _reader(PointDetails).validate_python(data)
+    return found
 
 
 @cache

@@ -53,6 +53,11 @@ class Row:
     detection_delay: Number = math.nan
     detected: Number = math.nan
     false_alarms: Number = math.nan
+    #: Loss and charge per subject that the policy expected before the first visit, and the loss
+    #: per subject that followed.
+    expected_loss: Number = math.nan
+    expected_cost: Number = math.nan
+    realized_loss: Number = math.nan
 
 
 COLUMNS = tuple(f.name for f in fields(Row))
@@ -87,11 +92,11 @@ def results_frame(rows: Iterable[Row | Mapping[str, Any]]) -> pd.DataFrame:
 
 
 def is_results(path: Path) -> bool:
-    """Whether the first line of a file is the header `write_results` writes."""
+    """Whether the first line of a file is a header that this or an earlier version writes."""
     with path.open("rb") as file:
         first = file.readline().strip()
-    n = len(COLUMNS)
-    return first in {",".join(COLUMNS[:k]).encode() for k in (n - len(ADDED), n)}
+    least = len(COLUMNS) - len(ADDED)
+    return first in {",".join(COLUMNS[:k]).encode() for k in range(least, len(COLUMNS) + 1)}
 
 
 def write_results(frame: pd.DataFrame, path: Path) -> None:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
+from nocta.core import markdown
 from nocta.core.cohort import Cohort
 from nocta.core.currency import with_currency
+from nocta.core.markdown import escaped
 
 _MOST_CLASSES = 8
 
@@ -56,7 +58,7 @@ class CohortSummary:
     def to_markdown(self) -> str:
         """The card as Markdown."""
         sections = [
-            f"# {self.cohort.name}",
+            f"# {escaped(self.cohort.name)}",
             self._overview(),
             "## Visits and labels",
             self._visit_table(),
@@ -67,28 +69,28 @@ class CohortSummary:
             self._value_table(),
         ]
         if self.notes:
-            sections += ["## Notes", "\n".join(f"- {note}" for note in self.notes)]
+            sections += ["## Notes", "\n".join(f"- {escaped(note)}" for note in self.notes)]
         return "\n\n".join(sections) + "\n"
 
     def _overview(self) -> str:
         cohort, catalog = self.cohort, self.cohort.catalog
         n_visits, n_labels = int(self.subjects.sum()), int(self.class_counts.sum())
         lines = [
-            f"- {len(cohort):,} subjects, {cohort.n_times} visit slots ({cohort.time_unit}); "
-            f"{n_visits:,} visits took place",
+            f"- {len(cohort):,} subjects, {cohort.n_times} visit slots "
+            f"({escaped(cohort.time_unit)}); {n_visits:,} visits took place",
             f"- {n_labels:,} labels ({_percent(n_labels, n_visits)} of the visits) "
             f"of {cohort.n_classes} classes",
             f"- {catalog.n_features} features in {len(catalog.columns)} columns; acquiring "
             f"everything costs {self._price(catalog.price_of_everything)} per subject",
         ]
         if catalog.context:
-            lines.append(f"- free context: {', '.join(catalog.context)}")
+            lines.append(f"- free context: {escaped(', '.join(catalog.context))}")
         if cohort.groups is not None:
             lines.append(f"- {len(np.unique(cohort.groups)):,} groups, each kept in one split")
         if cohort.fixed_split is not None:
             names, counts = np.unique(cohort.fixed_split, return_counts=True)
             shown = ", ".join(f"{s} {c:,}" for s, c in zip(names, counts, strict=True))
-            lines.append(f"- assigned split: {shown}")
+            lines.append(f"- assigned split: {escaped(shown)}")
         return "\n".join(lines)
 
     def _visit_table(self) -> str:
@@ -107,7 +109,7 @@ class CohortSummary:
             else:
                 row += [f"{n:,} ({_percent(int(n), total)})" if total else "" for n in here]
             rows.append(row)
-        return markdown_table(header, rows)
+        return markdown.table(header, rows, aligned=True)
 
     def _feature_table(self) -> str:
         catalog = self.cohort.catalog
@@ -121,12 +123,13 @@ class CohortSummary:
             missing = f"{self.missing_by_feature[m]:.1%}"
             columns = ", ".join(feature.columns)
             rows.append([feature.name, columns, price, feature.group or "", at, missing])
-        return markdown_table(["feature", "columns", "cost", "group", "at", "missing"], rows)
+        head = ["feature", "columns", "cost", "group", "at", "missing"]
+        return markdown.table(head, rows, aligned=True)
 
     def _fees(self) -> list[str]:
         catalog = self.cohort.catalog
         lines = [
-            f"- {self._price(fee)} per visit with any acquisition from group '{group}'"
+            f"- {self._price(fee)} per visit with any acquisition from group '{escaped(group)}'"
             for group, fee in catalog.group_fees.items()
         ]
         if catalog.visit_fee:
@@ -146,23 +149,14 @@ class CohortSummary:
             else:
                 spread = [""] * 5
             rows.append([name, f"{known.size:,}", *spread])
-        return markdown_table(["column", "recorded", "mean", "sd", "min", "median", "max"], rows)
+        head = ["column", "recorded", "mean", "sd", "min", "median", "max"]
+        return markdown.table(head, rows, aligned=True)
 
     def _price(self, cost: float) -> str:
         amount = f"{cost:.2g}"
         if cost == 0 or cost >= 0.01:
             amount = f"{cost:,.2f}".rstrip("0").rstrip(".")
         return with_currency(amount, self.cohort.catalog.currency)
-
-
-def markdown_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """A Markdown table with aligned columns."""
-    cells = [[c.replace("|", "\\|") for c in row] for row in (header, *rows)]
-    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
-    lines = [
-        "| " + " | ".join(c.ljust(w) for c, w in zip(r, widths, strict=True)) + " |" for r in cells
-    ]
-    return "\n".join([lines[0], "|" + "|".join("-" * (w + 2) for w in widths) + "|", *lines[1:]])
 
 
 def _percent(part: int, whole: int) -> str:

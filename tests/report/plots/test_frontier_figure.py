@@ -31,6 +31,12 @@ def legend_of(figure):
     return [text.get_text() for text in figure.legends[0].get_texts()]
 
 
+def test_thousands_are_separated() -> None:
+    rows = pd.DataFrame({"method": "static", "seed": 0, "cost": [0.0, 4000.0], "ap": [0.2, 0.3]})
+    axes = frontier_figure(Panel(rows, "ap", currency="$")).axes[0]
+    assert "2,000" in [text.get_text() for text in axes.get_xticklabels()]
+
+
 def test_every_method_of_the_registry_has_its_own_look():
     # Published methods have a look too, for their rows in the figure.
     assert set(METHODS) <= set(METHOD_STYLES)

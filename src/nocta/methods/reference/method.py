@@ -24,7 +24,13 @@ from nocta.core.policy import Policy
 from nocta.core.predictor import Predictor
 from nocta.methods.contract import Method, require_fitted, require_predictor
 from nocta.methods.fixed import FirstVisitPolicy, FixedPlanPolicy, RandomPolicy
-from nocta.methods.reference.greedy import GreedyOptions, GreedyPath, greedy_path, slot_blocks
+from nocta.methods.reference.greedy import (
+    GreedyOptions,
+    GreedyPath,
+    PlanJudge,
+    greedy_path,
+    slot_blocks,
+)
 from nocta.model.state import Arrays, State, nest, take_part
 from nocta.predictors.cross_fitted import OutOfFoldPredictor
 from nocta.predictors.registry import predictor_state, restore_predictor
@@ -42,6 +48,8 @@ class Reference(Method):
 
     predictor_: Predictor
     open_slots_: NDArray[np.bool_]
+    #: Labels per validation subject; models of earlier versions do not know it.
+    labels_per_subject_: float | None = None
 
     def fit(
         self,
@@ -55,6 +63,7 @@ class Reference(Method):
         self.predictor_ = require_predictor(self, predictor)
         self.open_slots_ = train.catalog.open_slots
         self.names_ = train.catalog.names
+        self.labels_per_subject_ = float(val.labeled.sum() / max(len(val), 1))
         self._choose(train, val, seed, progress)
         return self
 
@@ -70,6 +79,7 @@ class Reference(Method):
     def state(self) -> State:
         config, arrays = self._learned()
         config |= {"arguments": self.arguments(), "names": list(self.names_)}
+        config["labels_per_subject"] = self.labels_per_subject_
         arrays["open_slots"] = self.open_slots_
         return nest(config, arrays, predictor=predictor_state(self.predictor_))
 
@@ -77,6 +87,7 @@ class Reference(Method):
     def from_state(cls, config: dict[str, Any], arrays: Arrays) -> Self:
         out = cls(**config["arguments"])
         out.open_slots_, out.names_ = arrays["open_slots"], tuple(config["names"])
+        out.labels_per_subject_ = config.get("labels_per_subject")
         out.predictor_ = restore_predictor(*take_part(config, arrays, "predictor"))
         out._recall(config, arrays)
         return out
@@ -92,23 +103,52 @@ class Reference(Method):
     @abstractmethod
     def _policy(self, setting: dict[str, Any]) -> Policy: ...
 
+    def _expected(self, loss_per_label: float, cost: float) -> tuple[float, float] | None:
+        """Loss and charge per subject, for the promise of a fixed plan."""
+        n_labels = self.labels_per_subject_
+        return None if n_labels is None else (loss_per_label * n_labels, cost)
 
-class Nothing(Reference):
+
+class OnePlan(Reference):
+    """Methods with a single plan and no knob."""
+
+    expected_: tuple[float, float] | None = None
+
+    def _choose(self, train: Cohort, val: Cohort, seed: int, progress: bool) -> None:
+        judge, plan = PlanJudge(self.predictor_, val), self._plan()[None]
+        self.expected_ = self._expected(judge.losses(plan)[0].item(), judge.costs(plan)[0].item())
+
+    def _learned(self) -> State:
+        return {"expected": self.expected_}, {}
+
+    def _recall(self, config: dict[str, Any], arrays: Arrays) -> None:
+        expected = config.get("expected")
+        self.expected_ = None if expected is None else (expected[0], expected[1])
+
+    @abstractmethod
+    def _plan(self) -> NDArray[np.bool_]:
+        """The plan of everybody, `(L, M)`."""
+
+    def _policy(self, setting: dict[str, Any]) -> Policy:
+        return FixedPlanPolicy(self._plan(), self.predictor_, expected=self.expected_)
+
+
+class Nothing(OnePlan):
     """Acquires nothing: what the context and the base rates give."""
 
     name = "nothing"
 
-    def _policy(self, setting: dict[str, Any]) -> Policy:
-        return FixedPlanPolicy(np.zeros_like(self.open_slots_), self.predictor_)
+    def _plan(self) -> NDArray[np.bool_]:
+        return np.zeros_like(self.open_slots_)
 
 
-class Everything(Reference):
+class Everything(OnePlan):
     """Acquires all that is open, visit by visit, while the budget lasts."""
 
     name = "everything"
 
-    def _policy(self, setting: dict[str, Any]) -> Policy:
-        return FixedPlanPolicy(self.open_slots_, self.predictor_)
+    def _plan(self) -> NDArray[np.bool_]:
+        return self.open_slots_
 
 
 class Random(Reference):
@@ -187,10 +227,9 @@ class AlongPath(Reference):
         steps = 1 + spread_points(self.path_.costs[1:], self.path_.losses[1:], ends, n_points)
         return [{"n_slots": int(self.path_.plans[k].sum())} for k in steps]
 
-    def _plan(self, setting: dict[str, Any]) -> NDArray[np.bool_]:
+    def _step(self, setting: dict[str, Any]) -> int:
         sizes = self.path_.plans.sum(axis=(1, 2))
-        step = np.searchsorted(sizes, int(setting["n_slots"]), side="right") - 1
-        return np.asarray(self.path_.plans[step])
+        return int(np.searchsorted(sizes, int(setting["n_slots"]), side="right")) - 1
 
 
 @dataclass(eq=False)
@@ -229,7 +268,9 @@ class Static(AlongPath):
         return slot_blocks(self.open_slots_)
 
     def _policy(self, setting: dict[str, Any]) -> Policy:
-        return FixedPlanPolicy(self._plan(setting), self.predictor_, self.path_.priority)
+        path, step = self.path_, self._step(setting)
+        expected = self._expected(path.losses[step].item(), path.costs[step].item())
+        return FixedPlanPolicy(path.plans[step], self.predictor_, path.priority, expected)
 
 
 class FirstVisit(AlongPath):
@@ -246,5 +287,5 @@ class FirstVisit(AlongPath):
         return slot_blocks(self.open_slots_ & first)
 
     def _policy(self, setting: dict[str, Any]) -> Policy:
-        features = np.asarray(self._plan(setting).any(axis=0))
+        features = np.asarray(self.path_.plans[self._step(setting)].any(axis=0))
         return FirstVisitPolicy(features, self.predictor_, self.path_.priority.min(axis=0))

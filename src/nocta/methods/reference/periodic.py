@@ -97,8 +97,11 @@ class Periodic(Reference):
     def _policy(self, setting: dict[str, Any]) -> Policy:
         wanted = np.isin(self.names_, setting["features"])
         plan = self._visits(int(setting["every"])) & wanted & self.open_slots_
-        priority = next((r.priority for r in self.rhythms_ if r.every == setting["every"]), None)
-        return FixedPlanPolicy(plan, self.predictor_, priority)
+        alike = [r for r in self.rhythms_ if r.every == setting["every"]]
+        priority = alike[0].priority if alike else None
+        same = next((r for r in alike if np.array_equal(r.plan, plan)), None)
+        expected = None if same is None else self._expected(same.loss, same.cost)
+        return FixedPlanPolicy(plan, self.predictor_, priority, expected)
 
 
 def _rhythms(n_times: int) -> list[int]:

@@ -13,7 +13,7 @@ from torch import Tensor
 
 from nocta.core.catalog import Catalog
 from nocta.core.cohort import Cohort, even_rows
-from nocta.core.losses import pair_losses
+from nocta.core.losses import TrajectoryLoss, pair_losses
 from nocta.core.operating_points import cost_of_everything
 from nocta.core.options import Preset
 from nocta.core.predictor import Predictor
@@ -66,6 +66,11 @@ class Planner(ABC):
     #: Subjects for whom plans are searched at once.
     chunk: int = 256
 
+    @property
+    def loss(self) -> TrajectoryLoss:
+        """The loss in which plans are scored."""
+        return "cross-entropy"
+
     @classmethod
     @abstractmethod
     def fit(cls, task: Task) -> Self:
@@ -78,7 +83,12 @@ class Planner(ABC):
     def policy(self, cost_weight: float, *, replan: bool = True) -> PlanningPolicy:
         """Algorithm 1 at this cost weight."""
         return PlanningPolicy(
-            self.predictor, self.search(cost_weight), cost_weight, replan=replan, chunk=self.chunk
+            self.predictor,
+            self.search(cost_weight),
+            cost_weight,
+            replan=replan,
+            chunk=self.chunk,
+            promised_loss=self.loss,
         )
 
     def actions_for(self, catalog: Catalog) -> ActionTable:

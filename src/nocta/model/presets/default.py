@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nocta.core.cohort import Cohort
+from nocta.core.losses import TrajectoryLoss
 from nocta.core.policy import Observation
 from nocta.core.predictor import require_network
 from nocta.core.rollout import rollout
@@ -86,6 +87,10 @@ class DefaultPlanner(Planner):
     def chunk(self) -> int:  # type: ignore[override]
         """Subjects searched for at once; fewer if voters are asked."""
         return 256 if self.contrastive is None else self.contrastive.chunk
+
+    @property
+    def loss(self) -> TrajectoryLoss:
+        return self.options.loss
 
     @property
     def width(self) -> int:

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from nocta.core.cohort import Cohort
 from nocta.core.estimator import NoctEstimator
+from nocta.core.losses import TrajectoryLoss
 from nocta.core.policy import Observation
 from nocta.core.predictor import Predictor, require_network
 from nocta.model.presets.base import Planner, Task, break_even_weight, slot_worth
@@ -52,6 +53,11 @@ class PaperPlanner(Planner):
     seed: int
     amortized: AmortizedMLPEstimator | None = None  # with its fine-tuned predictor
     contrastive: dict[float, ContrastiveEstimator] = field(default_factory=dict)  # by cost weight
+
+    @property
+    def loss(self) -> TrajectoryLoss:
+        mean = self.options.loss_reduction == "mean"
+        return "mean-cross-entropy" if mean else "cross-entropy"
 
     @property
     def predictor(self) -> Predictor:  # type: ignore[override]

@@ -16,7 +16,7 @@ from nocta.exact.curve import ExactCurve
 from nocta.exact.yardstick import Yardstick
 from nocta.report.paper.recipes import Arm, Recipe
 from nocta.report.published import PaperRow
-from nocta.report.tables import data_arguments
+from nocta.report.settings import data_arguments
 from nocta.runs.compare import Comparison, compare
 from nocta.runs.method_options import typed
 from nocta.runs.optimum import known_yardstick

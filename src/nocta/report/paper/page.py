@@ -7,6 +7,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from nocta.core import markdown
+from nocta.core.markdown import escaped
 from nocta.model.files import write_atomically
 from nocta.report import write_report
 from nocta.report.plots.frontier import METRIC_LABELS
@@ -69,9 +71,7 @@ class Sheet:
 
     def markdown(self) -> str:
         head, rows = self.readable()
-        body = [[cell.replace("|", "\\|") for cell in row] for row in (head, *rows)]
-        body.insert(1, ["---"] * len(head))
-        return "\n".join(f"| {' | '.join(row)} |" for row in body)
+        return markdown.table(head, rows)
 
 
 def _name(column: str) -> str:
@@ -149,11 +149,11 @@ class Page:
             lines += [note, ""]
         if self.failures:
             lines += [f"**{len(self.failures)} job(s) failed** and are missing here:", ""]
-            lines += [*(f"- {failure}" for failure in self.failures), ""]
+            lines += [*(f"- {escaped(failure)}" for failure in self.failures), ""]
         for end in self.figures:
             lines += [f"![{self.title}]({_joined(self.name, end)}.png)", ""]
         for group, sheets in self.sheets.items():
-            lines += [f"## {group}", ""] if group else []
+            lines += [f"## {escaped(group)}", ""] if group else []
             for sheet in sheets:
                 lines += [f"### {sheet.title}", "", sheet.markdown(), ""]
                 lines += [sheet.note, ""] if sheet.note else []

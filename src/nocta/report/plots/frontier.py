@@ -89,6 +89,8 @@ class Panel:
         axes.set_xlabel(f"mean acquisition cost per subject{unit}")
         axes.set_ylabel(METRIC_LABELS[self.metric])
         axes.set_xlim(left=min(0.0, axes.get_xlim()[0]))
+        if axes.get_xlim()[1] >= 1000:
+            axes.xaxis.set_major_formatter("{x:,.0f}")
         if self.title:
             axes.set_title(self.title, loc="left")
 

@@ -79,6 +79,8 @@ _RC: dict[Any, Any] = {
     "pdf.fonttype": 42,
     "svg.fonttype": "none",
     "svg.hashsalt": "nocta",
+    # Names and currencies may hold dollar signs; no text of ours is a formula.
+    "text.parse_math": False,
 }
 
 
