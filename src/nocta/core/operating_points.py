@@ -20,14 +20,16 @@ _MOST_STRETCHES = 3
 
 def cost_of_everything(cohort: Cohort) -> float:
     """Mean charge per subject if everything is requested (unavailable values are not charged)."""
-    return float(cohort.catalog.cost_of(cohort.recorded).mean())
+    catalog = cohort.catalog
+    return float(catalog.cost_of(cohort.recorded & catalog.everything).mean())
 
 
 def cost_targets(cohort: Cohort, n_points: int) -> Costs:
     """Evenly spread mean costs, from 5 % to 90 % of acquiring everything, `(n_points,)`."""
     check_value("n_points", n_points, Count)
     low, high = COST_SHARE
-    return np.linspace(low, high, n_points) * cost_of_everything(cohort)
+    targets = np.linspace(low, high, n_points) * cost_of_everything(cohort)
+    return np.maximum(targets, cohort.catalog.price_of_required)
 
 
 def nearest_to_targets(costs: Costs, targets: Costs) -> NDArray[np.int64]:

@@ -113,6 +113,7 @@ class NOCTA(BaseEstimator):  # type: ignore[misc]
         availability: Availability = "on-arrival",
         progress: bool = False,
         limits: Limits = DEFAULT_LIMITS,
+        constraints: Any = None,
     ) -> Rollout:
         """Act on a whole cohort (Algorithm 1).
 
@@ -124,11 +125,14 @@ class NOCTA(BaseEstimator):  # type: ignore[misc]
             availability: What is known of missing values beforehand.
             progress: Show a bar.
             limits: How many subjects are rolled out together; it changes no decision.
+            constraints: What must and must not be acquired, beside the constraints of the cohort's
+                catalog, such as `"never mri at 0"`; see `Cohort.constrained`.
 
-        Prices are those of the cohort's catalog; they may differ from those of the fit.
-        Everything acquired and predicted is returned, so memory grows with the cohort.
+        Prices and constraints are those of the cohort's catalog; they may differ from those of the
+        fit. Everything acquired and predicted is returned, so memory grows with the cohort.
         """
         self.check_fits(cohort)
+        cohort = cohort.constrained(constraints)
         budgets = None if budget is None else np.broadcast_to(budget, len(cohort))
         parts = piece_rows(len(cohort), limits)
         pieces = [
@@ -202,6 +206,7 @@ class NOCTA(BaseEstimator):  # type: ignore[misc]
         *,
         time: int | None = None,
         remaining: float | None = None,
+        constraints: Any = None,
     ) -> Recommendation:
         """The next acquisition of one subject, what it is expected to bring, and the runner-up.
 
@@ -210,6 +215,7 @@ class NOCTA(BaseEstimator):  # type: ignore[misc]
             cost_weight: What one unit of cost is worth in loss (`alpha`).
             time: The slot the subject is at; by default the last one with a request.
             remaining: What may still be spent, without limit by default.
+            constraints: Beside those of the model; see `rollout`.
         """
         policy = self.policy(cost_weight)
         expected = (self.catalog_.n_times, len(self.catalog_.columns))
@@ -220,7 +226,8 @@ class NOCTA(BaseEstimator):  # type: ignore[misc]
             )
         if remaining is not None and not remaining >= 0:
             raise ConfigError(f"remaining is {remaining}; use a number of at least 0.")
-        return recommend(policy, history, self.catalog_, time=time, remaining=remaining)
+        catalog = self.catalog_.constrained(constraints)
+        return recommend(policy, history, catalog, time=time, remaining=remaining)
 
     def save(self, path: str | Path) -> None:
         """Write the model as a folder: `manifest.json` and `arrays.safetensors`."""

@@ -102,7 +102,7 @@ def _histories(
             flags[list(numbers[column].wrong)] = True
             refused[:, :, m] |= flags_by_slot(rows, flags)
     values = values_by_slot(catalog, rows, cells)
-    values = np.where(catalog.expand(catalog.open_slots), values, np.float32(np.nan))
+    values = np.where(catalog.expand(catalog.offered_slots), values, np.float32(np.nan))
     known = [~np.isnan(values[:, :, catalog.owner == m]) for m in range(catalog.n_features)]
     acquired = np.stack([columns.any(axis=2) for columns in known], axis=2)
     for name in catalog.context:
@@ -111,7 +111,7 @@ def _histories(
     visits = flags_by_slot(rows, np.ones(len(source), dtype=bool))
     last = rows.n_slots - 1 - visits[:, ::-1].argmax(axis=1)
     return HistoryTable(
-        history=History(values, acquired, refused & ~acquired & catalog.open_slots, context),
+        history=History(values, acquired, refused & ~acquired & catalog.offered_slots, context),
         subjects=to_ids(rows.subjects),
         time=np.where(visits.any(axis=1), last, -1).astype(np.int64),
         notes=tuple(issues.notes),
