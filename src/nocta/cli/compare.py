@@ -61,6 +61,7 @@ def compare(
     predictor: running.PredictorOption = "learned",
     split_column: running.SplitColumnOption = None,
     fractions: running.FractionsOption = None,
+    constraint: running.ConstraintOption = None,
     jobs: running.JobsOption = None,
     dask: running.DaskOption = None,
     quick: running.QuickOption = False,
@@ -80,7 +81,7 @@ def compare(
     from nocta.runs.compare import make_jobs, own_predictor_notes
     from nocta.runs.setup import Setup
 
-    source = data_source(data, schema, path, data_option, split_column, fractions)
+    source = data_source(data, schema, path, data_option, split_column, fractions, constraint)
     say_what_was_read(source)
     setup = Setup(
         source=source,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -53,6 +54,7 @@ def evaluate(
     schema: SchemaOption = None,
     path: PathOption = None,
     data_option: DataOptions = None,
+    constraint: running.ConstraintOption = None,
     figure: Annotated[
         Path | None,
         Option("--figure", help="Draw quality against cost: a .png, .svg or .pdf file."),
@@ -93,7 +95,10 @@ def evaluate(
         path=path,
         part=part,  # type: ignore[arg-type]  # checked above
         data_options=chosen,
+        constraints=constraint,
     )
+    for setting in settings:
+        judged.cohort.catalog.check_budget(setting.get("budget", math.inf))
     rule: Availability = availability  # type: ignore[assignment]  # the environment checks it
     say(f"{judged.cohort.name}: {judged.note}.")
     say_notes(judged.remarks, judged.warnings)

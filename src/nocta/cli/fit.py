@@ -41,6 +41,7 @@ def fit(
     data_option: DataOptions = None,
     split_column: running.SplitColumnOption = None,
     fractions: running.FractionsOption = None,
+    constraint: running.ConstraintOption = None,
     points: Annotated[
         int, Option("--points", min=1, help="Operating points to find and save.")
     ] = 10,
@@ -67,7 +68,7 @@ def fit(
     from nocta.runs.fit_run import FitRequest, fit_to_folder
 
     request = FitRequest(
-        source=data_source(data, schema, path, data_option, split_column, fractions),
+        source=data_source(data, schema, path, data_option, split_column, fractions, constraint),
         method=method,
         preset=preset,  # type: ignore[arg-type]  # checked by FitRequest
         seed=seed,

@@ -38,6 +38,7 @@ def plan(
     subject: Annotated[
         str | None, Option("--subject", help="Subject to plan for, if the file has several.")
     ] = None,
+    constraint: running.ConstraintOption = None,
     as_json: Annotated[bool, Option("--json", help="Print JSON.")] = False,
 ) -> None:
     """Say what to acquire next for one subject, and why.
@@ -54,7 +55,8 @@ def plan(
     row = _find(table, subject, history)
     weight, origin = running.choose_cost_weight(fitted, cost_weight)
     known = table.history.subset(np.array([row]))
-    found = fitted.decide(known, weight, time=int(table.time[row]), remaining=budget)
+    now, how = int(table.time[row]), {"remaining": budget, "constraints": constraint}
+    found = fitted.decide(known, weight, time=now, **how)
     if as_json:
         _print_json(fitted, found, table, row, budget)
         return

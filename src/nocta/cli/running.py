@@ -55,6 +55,17 @@ BudgetOption = Annotated[
     float | None,
     Option("--budget", min=0.0, help="Hard limit on the further cost of each subject."),
 ]
+ConstraintOption = Annotated[
+    list[str] | None,
+    Option(
+        "--constraint",
+        metavar="TEXT",
+        help="What must or must not be acquired, beside the constraints of the schema: 'always "
+        "NAME', 'always NAME at 0,2', 'never NAME', 'never NAME at first', 'at most 2 NAME', '2 "
+        "apart NAME', 'at most 3 visits', 'together NAME, NAME', 'NAME after NAME'. Slots are "
+        "numbered from 0. Repeatable.",
+    ),
+]
 SplitColumnOption = Annotated[
     str | None,
     Option(

@@ -121,6 +121,8 @@ def compare(
         dataset = setup.source.data if setup.source.schema is None else None
         check_workers_know(dataset, (job.method for job in jobs))
     cohort = setup.source.load(0)
+    for budget in setup.budgets:
+        cohort.catalog.check_budget(budget)
     setup.source.split(cohort, 0)
     store.open(setup, hash_data(cohort), jobs)
     labels = list(dict.fromkeys(job.label for job in jobs))

@@ -48,6 +48,7 @@ def subjects_to_judge(
     path: Path | None = None,
     part: Part | None = None,
     data_options: Mapping[str, Any] | None = None,
+    constraints: Any = None,
 ) -> Judged:
     """Read data the way the model's own were read, and take the part it never saw.
 
@@ -60,6 +61,8 @@ def subjects_to_judge(
         path: Files of a built-in data set.
         part: By default the test part of the model's own data, and all of any other data.
         data_options: Options of the loader, in place of those of the model's own data.
+        constraints: What must and must not be acquired, beside the constraints of the model (of
+            the schema, if one is given).
     """
     request = model.record_.get("request")
     if request is None:
@@ -87,6 +90,9 @@ def subjects_to_judge(
     model.check_fits(cohort)
     # At other prices they are still the same subjects.
     same = hash_data(cohort.with_catalog(model.catalog_)) == request["data_hash"]
+    if schema is None:
+        cohort = cohort.constrained(model.catalog_.constraints)
+    cohort = cohort.constrained(constraints)
     if part == "test" and not same:
         raise ConfigError(
             f"'{data}' is not what the model was fitted on, so it has no test part. Use "

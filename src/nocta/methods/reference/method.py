@@ -184,6 +184,8 @@ class AlongPath(Reference):
 
     def settings(self, val: Cohort, n_points: int) -> list[dict[str, Any]]:
         require_fitted(self, "path_")
+        if len(self.path_.plans) == 1:  # the constraints allow nothing but what they require
+            return [{"n_slots": int(self.path_.plans[0].sum())}]
         costs = self.path_.costs[1:]
         steps = 1 + nearest_to_targets(costs, within_reach(val, n_points, costs))
         return [{"n_slots": int(self.path_.plans[k].sum())} for k in steps]

@@ -58,7 +58,13 @@ class Periodic(Reference):
             if not len(blocks):
                 continue
             path = greedy_path(
-                self.predictor_, val, blocks, seed=seed, options=options, progress=progress
+                self.predictor_,
+                val,
+                blocks,
+                seed=seed,
+                options=options,
+                progress=progress,
+                divide=False,
             )
             points = zip(path.plans[1:], path.costs[1:], path.losses[1:], strict=True)
             found += [
@@ -83,6 +89,8 @@ class Periodic(Reference):
 
     def settings(self, val: Cohort, n_points: int) -> list[dict[str, Any]]:
         require_fitted(self, "rhythms_")
+        if not self.rhythms_:  # the constraints allow nothing but what they require
+            return [{"every": len(self.open_slots_), "features": []}]
         costs = np.array([r.cost for r in self.rhythms_])
         chosen = [
             self.rhythms_[i] for i in nearest_to_targets(costs, within_reach(val, n_points, costs))
