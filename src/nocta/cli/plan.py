@@ -55,8 +55,8 @@ def plan(
     row = _find(table, subject, history)
     weight, origin = running.choose_cost_weight(fitted, cost_weight)
     known = table.history.subset(np.array([row]))
-    now, how = int(table.time[row]), {"remaining": budget, "constraints": constraint}
-    found = fitted.decide(known, weight, time=now, **how)
+    now = int(table.time[row])
+    found = fitted.decide(known, weight, time=now, remaining=budget, constraints=constraint)
     if as_json:
         _print_json(fitted, found, table, row, budget)
         return

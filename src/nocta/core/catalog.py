@@ -274,7 +274,11 @@ class Catalog:
             "currency": self.currency,
             "features": features,
             **({"constraints": constraints} if constraints else {}),
-            **({"protocols": {k: dict(v) for k, v in self.protocols.items()}} if self.protocols else {}),
+            **(
+                {"protocols": {k: dict(v) for k, v in self.protocols.items()}}
+                if self.protocols
+                else {}
+            ),
         }
 
     @classmethod

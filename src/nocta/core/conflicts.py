@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -117,7 +118,7 @@ class _Checks:
     def _too_close(self) -> Iterator[Problem]:
         for m, name in enumerate(self.names):
             slots, gap = self._slots(m), int(self.rules.gap[m])
-            for a, b in zip(slots, slots[1:], strict=False):
+            for a, b in pairwise(slots):
                 if b - a < gap:
                     yield _problem(
                         f"'{name}' is always acquired at slots {a} and {b}, but its acquisitions "
@@ -153,7 +154,9 @@ class _Checks:
             asked = self.offered[:, m] & ~self.never[:, m]
             lost = asked.any() and self.rules.closed[:, m].all()
             if lost and self.rules.prior[m].any():
-                earlier = " and ".join(f"'{self.names[y]}'" for y in np.flatnonzero(self.rules.prior[m]))
+                earlier = " and ".join(
+                    f"'{self.names[y]}'" for y in np.flatnonzero(self.rules.prior[m])
+                )
                 what = f"'{name}' is acquired only after {earlier}, which cannot come before it"
                 yield _problem(f"{what}, so it can never be acquired.", "Relax one of them.")
 

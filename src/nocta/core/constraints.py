@@ -94,7 +94,9 @@ class Constraints:
             found["max_visits"] = _whole("max_visits", "", found["max_visits"])
         found["together"] = tuple(_names("together", g) for g in found.get("together", ()))
         after = dict(found.get("after", {}))
-        found["after"] = {k: _names("after", [v] if isinstance(v, str) else v) for k, v in after.items()}
+        found["after"] = {
+            k: _names("after", [v] if isinstance(v, str) else v) for k, v in after.items()
+        }
         return cls(**found)
 
     def to_dict(self) -> dict[str, Any]:

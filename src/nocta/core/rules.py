@@ -23,20 +23,20 @@ _LONG_AGO = -(1 << 20)
 class Ledger(NamedTuple):
     """What was acquired before a slot, as far as constraints ask for it."""
 
-    count: NDArray[np.int64]  # (..., M) how often
+    times: NDArray[np.int64]  # (..., M) how often
     last: NDArray[np.int64]  # (..., M) at which slot last
     visits: NDArray[np.int64]  # (...) at how many visits anything
 
     @classmethod
     def empty(cls, *shape: int) -> Self:
         """Nothing acquired; the last axis is that of features."""
-        count = np.zeros(shape, dtype=np.int64)
-        return cls(count, np.full(shape, _LONG_AGO), np.zeros(shape[:-1], dtype=np.int64))
+        times = np.zeros(shape, dtype=np.int64)
+        return cls(times, np.full(shape, _LONG_AGO), np.zeros(shape[:-1], dtype=np.int64))
 
     def with_visit(self, slot: int, acquired: Mask) -> Ledger:
         """The same after a visit at which these features, `(..., M)`, were acquired."""
         return Ledger(
-            self.count + acquired,
+            self.times + acquired,
             np.where(acquired, slot, self.last),
             self.visits + acquired.any(axis=-1),
         )
@@ -89,8 +89,8 @@ class Rules:
         closed = self.closed
         for _ in range(self.closed.size):
             # What may have been acquired before each slot.
-            possible = np.cumsum(~closed, axis=0) - ~closed > 0
-            lacking = (~possible).astype(int) @ self.prior.T > 0
+            possible: Mask = np.asarray(np.cumsum(~closed, axis=0) - ~closed > 0)
+            lacking = self._lacking(possible)
             now = ~self.whole(~(closed | lacking))
             if (now == closed).all():
                 break
@@ -113,6 +113,11 @@ class Rules:
             out[..., group] &= features[..., group].all(axis=-1, keepdims=True)
         return out
 
+    def _lacking(self, known: Mask) -> Mask:
+        """Which features wait for one that is not known, `(..., M)`."""
+        unknown = 1 - known.astype(np.int64)
+        return np.asarray(unknown @ self.prior.T > 0)
+
     # -- what is open --------------------------------------------------------------------
 
     def due(self, offered: Mask, acquired: Mask) -> Mask:
@@ -123,8 +128,8 @@ class Rules:
         """
         out = self.whole(self.required & offered & ~self.closed)
         for _ in range(len(self.prior)):
-            known = acquired.any(axis=-2) | out.any(axis=-2)  # (..., M)
-            lacking = (~known).astype(int) @ self.prior.T > 0
+            known: Mask = np.asarray(acquired.any(axis=-2) | out.any(axis=-2))  # (..., M)
+            lacking = self._lacking(known)
             now = self.whole(out & ~lacking[..., None, :])
             if (now == out).all():
                 break
@@ -140,10 +145,10 @@ class Rules:
         others[..., slot, :] = False
         distance = np.abs(np.arange(due.shape[-2]) - slot)[:, None]
         near = (others & (distance < self.gap)).any(axis=-2)
-        closed = ledger.count + others.sum(axis=-2) >= self.most
+        closed = ledger.times + others.sum(axis=-2) >= self.most
         closed |= (slot - ledger.last < self.gap) | near
         full = ledger.visits + others.any(axis=-1).sum(axis=-1) >= self.max_visits
-        lacking = (ledger.count == 0).astype(int) @ self.prior.T > 0
+        lacking = self._lacking(ledger.times > 0)
         out = closed | full[..., None] | lacking | self.closed[slot]
         return np.asarray(~self.whole(~out))
 
@@ -176,7 +181,7 @@ class Rules:
         return out
 
     def allow(self, plans: Mask) -> Mask:
-        """Which plans for somebody without a history keep to the rules, `(..., L, M)` to `(...)`."""
+        """Which plans are allowed to begin with, `(..., L, M)` to `(...)`."""
         nothing = np.zeros_like(self.required)
         kept = self.repaired(plans, np.ones_like(nothing), nothing)
         return np.asarray((kept == plans).all(axis=(-1, -2)))

@@ -91,7 +91,7 @@ def recommend(
         features=_names(catalog, scores.decision.features[0]),
         cost=float(scores.cost[0]),
         plan=best,
-        stopping=_nothing_more(observation, if_stopping, float(policy.cost_weight)),
+        stopping=_nothing_more(observation, scores, if_stopping),
         runner_up=next((plan for plan in plans[1:] if plan.visits != best.visits), None),
         prediction=scores.probabilities[0].tolist(),
         cost_weight=float(policy.cost_weight),
@@ -108,12 +108,16 @@ def _summarize(scores: Scores, rank: int, catalog: Catalog) -> PlanSummary:
     return PlanSummary(visits, *(float(array[0, rank]) for array in numbers))
 
 
-def _nothing_more(observation: Observation, loss: float, cost_weight: float) -> PlanSummary:
+def _nothing_more(observation: Observation, scores: Scores, loss: float) -> PlanSummary:
     """The plan of acquiring nothing but what the constraints always acquire."""
-    catalog, due = observation.catalog, observation.due[0]
+    catalog, due, found = observation.catalog, observation.due[0], scores.found
+    same = np.flatnonzero((found.plans[0] == due).all(axis=(1, 2)))
+    if same.size:
+        return _summarize(scores, int(same[0]), catalog)
     visits = {int(t): _names(catalog, due[t]) for t in np.flatnonzero(due.any(axis=1))}
     cost = float(catalog.cost_of(due))
-    return PlanSummary(visits, cost, cost, max(loss, 0.0), loss + cost_weight * cost)
+    objective = loss + float(found.cost_weight[0]) * cost
+    return PlanSummary(visits, cost, cost, max(loss, 0.0), objective)
 
 
 def _names(catalog: Catalog, features: NDArray[np.bool_]) -> list[str]:

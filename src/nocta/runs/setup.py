@@ -105,10 +105,10 @@ class DataSource:
 
     @property
     def is_as_published(self) -> bool:
-        """Whether it is a built-in data set with its own features, prices and labels, unconstrained.
+        """Whether it is a built-in data set with its own features, prices and labels.
 
-        Only then can it be compared with published results or a known optimum. The number of
-        drawn subjects does not matter.
+        Only then can it be compared with published results or a known optimum, and only without
+        constraints. The number of drawn subjects does not matter.
         """
         plain_data = self.data_options.keys() <= {"n_subjects", "seed"}
         return self.schema is None and plain_data and not self.constraints

@@ -31,7 +31,7 @@ EXPECTED = {
     "constraints.after": 'the name of a feature, or a list such as ["blood", "scan"]',
     "constraints.max_visits": "a whole number of at least 1",
     "constraints.together": 'lists of features, such as [["left", "right"]]',
-    "protocols": 'a table per protocol, such as [protocols.current], or the name of a CSV file',
+    "protocols": "a table per protocol, such as [protocols.current], or the name of a CSV file",
 }
 _YES, _NO = {"x", "1", "yes", "true", "y"}, {"", "0", "no", "false", "n", "-"}
 

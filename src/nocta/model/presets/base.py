@@ -77,8 +77,7 @@ class Planner(ABC):
         )
 
     def actions_for(self, catalog: Catalog) -> ActionTable:
-        """The offered subsets at the prices and under the constraints of the observation's catalog.
-        """
+        """The offered subsets at the prices and under the constraints of a catalog."""
         if getattr(self, "_priced_for", None) is not catalog:
             self._priced_for, self._priced = catalog, self.actions.obeying(catalog)
         return self._priced
