@@ -83,10 +83,11 @@ class Method(ABC):
 
     @abstractmethod
     def settings(self, val: Cohort, n_points: int) -> list[dict[str, Any]]:
-        """At most `n_points` knob values whose costs on `val` spread evenly, cheapest first.
+        """At most `n_points` knob values that spread along the curve on `val`, cheapest first.
 
-        They aim at 5 % to 90 % of the cost of everything (`cost_targets`). A method without a
-        knob returns one empty setting.
+        `nocta.core.knob_search` finds them for any method, with the same number of roll-outs.
+        Comparisons add acquiring nothing and everything as the ends. A method without a knob
+        returns one empty setting.
         """
 
     @abstractmethod

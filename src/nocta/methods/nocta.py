@@ -103,7 +103,7 @@ class NoctaMethod(Method):
 
     def policy(self, setting: dict[str, Any]) -> Policy:
         require_fitted(self, "model_")
-        return self.model_.policy(setting.get("cost_weight", 0.0))
+        return self.model_.policy(setting.get("cost_weight"))
 
 
 def estimator_of(cls: type[Method]) -> str | None:

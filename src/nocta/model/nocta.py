@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Self
@@ -14,12 +15,14 @@ from nocta.core.cohort import Cohort
 from nocta.core.environment import Availability
 from nocta.core.errors import ConfigError, DataError, NotFittedError
 from nocta.core.history import History
-from nocta.core.operating_points import cost_targets, spread_knob
+from nocta.core.knob_search import n_roll_outs, search_knob
+from nocta.core.operating_points import CurveEnds, cost_and_loss
 from nocta.core.options import NonNegative, Options, Preset, check_value, read_options
 from nocta.core.plugins import plugins
 from nocta.core.predictor import Predictor
 from nocta.core.rollout import Rollout, rollout
 from nocta.evaluation.frontier import Frontier
+from nocta.model.choice.default import KEY, DefaultPoint, first_default, saved_default
 from nocta.model.presets.base import Planner, Task
 from nocta.model.presets.options import DefaultOptions, PaperOptions
 from nocta.planning.algorithm import PlanningPolicy
@@ -85,6 +88,8 @@ class NOCTA(BaseEstimator):  # type: ignore[misc]
         self.planner_ = planner.fit(task)
         self.catalog_, self.classes_ = train.catalog, train.classes
         self.schema_ = Schema.of(train).model_dump(mode="json", exclude_none=True)
+        self.record_: dict[str, Any] = {}
+        self.val_: Cohort | None = val  # to find the default operating point when it is needed
         return self
 
     @property
@@ -98,15 +103,42 @@ class NOCTA(BaseEstimator):  # type: ignore[misc]
         _ = self._planner  # fitted?
         check_fits(self.catalog_, self.classes_, cohort)
 
-    def policy(self, cost_weight: float = 0.0, *, replan: bool = True) -> PlanningPolicy:
-        """The acting policy at one cost weight (`alpha`)."""
-        check_value("cost_weight", cost_weight, NonNegative)
+    @property
+    def default_point(self) -> DefaultPoint:
+        """The operating point that acts if no cost weight is given, and why it is this one.
+
+        `nocta fit` saves it, and `choose` replaces it. A model that was fitted in Python finds it
+        on its validation subjects when it is first needed, or saved.
+        """
+        _ = self._planner  # fitted?
+        record, val = getattr(self, "record_", {}), getattr(self, "val_", None)
+        if KEY not in record and val is not None:
+            weights = [float(w) for w in record.get("cost_weights", [])]
+            weights = weights or self.suggest_cost_weights(val)
+            rollouts = [self.rollout(val, weight) for weight in weights]
+            found = first_default([{"cost_weight": weight} for weight in weights], rollouts)
+            self.record_ = {**record, "cost_weights": weights, KEY: found.to_dict()}
+        return saved_default(self.record_)
+
+    def _weight(self, given: float | None) -> float:
+        """The given cost weight, or that of the default operating point."""
+        if given is not None:
+            check_value("cost_weight", given, NonNegative)
+            return float(given)
+        point = self.default_point
+        if point.note:
+            warnings.warn(f"Using {point.reason}. {point.note}", stacklevel=3)
+        return point.cost_weight
+
+    def policy(self, cost_weight: float | None = None, *, replan: bool = True) -> PlanningPolicy:
+        """The acting policy at one cost weight (`alpha`); by default, at `default_point`."""
+        cost_weight = self._weight(cost_weight)
         return self._planner.policy(cost_weight, replan=replan)
 
     def rollout(
         self,
         cohort: Cohort,
-        cost_weight: float = 0.0,
+        cost_weight: float | None = None,
         *,
         budget: float | NDArray[np.float64] | None = None,
         replan: bool = True,
@@ -119,8 +151,10 @@ class NOCTA(BaseEstimator):  # type: ignore[misc]
 
         Args:
             cohort: The subjects; their values stay inside the environment.
-            cost_weight: What one unit of cost is worth in loss (`alpha`).
-            budget: Hard limit per subject.
+            cost_weight: What one unit of cost is worth in loss (`alpha`); that of `default_point`
+                by default, also under a budget.
+            budget: Hard limit per subject. The cost weight still decides what is worth its cost;
+                with `cost_weight=0` the limit is spent on whatever helps.
             replan: Plan again after each acquisition.
             availability: What is known of missing values beforehand.
             progress: Show a bar.
@@ -133,6 +167,7 @@ class NOCTA(BaseEstimator):  # type: ignore[misc]
         """
         self.check_fits(cohort)
         cohort = cohort.constrained(constraints)
+        cost_weight = self._weight(cost_weight)
         budgets = None if budget is None else np.broadcast_to(budget, len(cohort))
         parts = piece_rows(len(cohort), limits)
         pieces = [
@@ -176,7 +211,7 @@ class NOCTA(BaseEstimator):  # type: ignore[misc]
         *,
         availability: Availability = "on-arrival",
     ) -> list[float]:
-        """Cost weights whose costs on validation spread evenly, cheapest first.
+        """Cost weights that spread along the cost-quality curve on validation, cheapest first.
 
         Args:
             val: Subjects to try them on; never the ones to be judged on.
@@ -188,21 +223,23 @@ class NOCTA(BaseEstimator):  # type: ignore[misc]
         some = val.subset(np.random.default_rng(self.seed).permutation(len(val))[:n_subjects])
         scale = self._planner.cost_scale
 
-        def cost_at(weight: float) -> float:
-            return self.rollout(some, weight, availability=availability).cost
+        def point_at(weight: float) -> tuple[float, float]:
+            return cost_and_loss(self.rollout(some, weight, availability=availability))
 
-        evaluations = 20 if self.estimator == "amortized" else 14
-        return spread_knob(
-            cost_at,
+        most = 20 if self.estimator == "amortized" else 14  # neighbors take longer
+        return search_knob(
+            point_at,
             (scale * 0.01, scale * 4),
-            cost_targets(some, n_points),
-            n_evaluations=evaluations,
+            CurveEnds.of(self.policy(scale), some),
+            n_points,
+            n_evaluations=min(most, n_roll_outs(n_points)),
+            stretch=0.25,
         )
 
     def decide(
         self,
         history: History,
-        cost_weight: float = 0.0,
+        cost_weight: float | None = None,
         *,
         time: int | None = None,
         remaining: float | None = None,
@@ -212,9 +249,10 @@ class NOCTA(BaseEstimator):  # type: ignore[misc]
 
         Args:
             history: What is known of the subject.
-            cost_weight: What one unit of cost is worth in loss (`alpha`).
+            cost_weight: What one unit of cost is worth in loss (`alpha`); that of `default_point`
+                by default.
             time: The slot the subject is at; by default the last one with a request.
-            remaining: What may still be spent, without limit by default.
+            remaining: What may still be spent (a budget), without limit by default.
             constraints: Beside those of the model; see `rollout`.
         """
         policy = self.policy(cost_weight)
@@ -230,9 +268,14 @@ class NOCTA(BaseEstimator):  # type: ignore[misc]
         return recommend(policy, history, catalog, time=time, remaining=remaining)
 
     def save(self, path: str | Path) -> None:
-        """Write the model as a folder: `manifest.json` and `arrays.safetensors`."""
+        """Write the model as a folder: `manifest.json` and `arrays.safetensors`.
+
+        Its `default_point` is found first, if that was not done yet.
+        """
         from nocta.model.persistence import save_model
 
+        if getattr(self, "val_", None) is not None:
+            _ = self.default_point
         save_model(self, path)
 
 

@@ -11,6 +11,7 @@ from nocta.core.cohort import Cohort
 from nocta.core.environment import Availability
 from nocta.core.errors import ConfigError, DataError
 from nocta.evaluation.audit import AuditReport, audit
+from nocta.methods.references import with_ends
 from nocta.methods.saving import SavedMethod, as_saved
 from nocta.model.nocta import NOCTA
 from nocta.runs.operating_points import MAX_CUTS
@@ -139,20 +140,21 @@ def settings_of(
 ) -> list[dict[str, Any]]:
     """Operating points: all pairs of what is given, or those kept with the model.
 
-    With budgets alone the cost weight is 0: spend what helps, up to the limit. A method without a
-    cost weight keeps its own settings, under each budget.
+    With budgets alone the cost weight is that of the model's default point, as in `nocta plan` and
+    in Python. A method without a cost weight keeps its own settings, under each budget. Acquiring
+    nothing and everything are the ends of what is kept.
     """
     model = as_saved(model)
     if not model.method.has_cost_weight:
         return _own_settings(model, cost_weights, budgets, n_points)
     if budgets:
-        weights = sorted(cost_weights, reverse=True) or [0.0]
+        weights = sorted(cost_weights, reverse=True) or [model.default_point.cost_weight]
         return [{"cost_weight": w, "budget": b} for b in sorted(budgets) for w in weights]
     if cost_weights:
         return [{"cost_weight": w} for w in sorted(cost_weights, reverse=True)]
     if not model.settings:
         raise ConfigError("This model keeps no cost weights; give --cost-weights or --budgets.")
-    return _spread(model.settings, n_points)
+    return with_ends(_spread(model.settings, n_points))
 
 
 def _own_settings(
@@ -164,7 +166,9 @@ def _own_settings(
             f"{len(model.settings)} operating points it keeps."
         )
     kept = _spread(model.settings, n_points)
-    return [{**s, "budget": b} for b in sorted(budgets) for s in kept] if budgets else kept
+    if not budgets:
+        return with_ends(kept)
+    return [{**s, "budget": b} for b in sorted(budgets) for s in kept]
 
 
 def _spread(kept: list[dict[str, Any]], n_points: int) -> list[dict[str, Any]]:

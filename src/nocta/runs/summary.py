@@ -132,7 +132,7 @@ def mean_points(
     optimum: OptimalFrontier | None = None,
 ) -> list[MeanPoint]:
     """Every operating point of these methods, averaged over seeds, in the order of the methods."""
-    table = results.assign(point=results.groupby(["method", "seed"]).cumcount())
+    table = results.assign(point=_points(results))
     columns = list(columns)
     if optimum is not None:
         table["share_of_optimum"] = table["accuracy"] / accuracy_at(optimum, table["cost"])
@@ -145,14 +145,33 @@ def mean_points(
     return out
 
 
+def _points(results: pd.DataFrame) -> pd.Series[int]:
+    """Number of each operating point within its method and seed; the most expensive end is last.
+
+    Seeds may have found different numbers of points; acquiring everything is never averaged with
+    anything else.
+    """
+    found = results.groupby(["method", "seed"]).cumcount()
+    if "setting" in results:
+        last = results["setting"].str.startswith('{"acquire": "everything"')
+        found = found.where(~last, found.max() + 1)
+    return found
+
+
+def _is_end(results: pd.DataFrame) -> pd.Series[bool]:
+    return results["setting"].str.startswith('{"acquire": ')
+
+
 def share_of_optimum(results: pd.DataFrame, optimum: OptimalFrontier) -> pd.DataFrame:
     """Accuracy of every operating point as a share of the best possible at the same cost.
 
-    A row with `point` "mean" (over points and seeds) follows the points of each method.
+    The ends of the curves, nothing and everything, are left out. A row with `point` "mean" (over
+    points and seeds) follows the points of each method.
     """
     import pandas as pd
 
-    table = results[["method", "seed", "cost", "accuracy"]].copy()
+    inside = ~_is_end(results) if "setting" in results else slice(None)
+    table = results.loc[inside, ["method", "seed", "cost", "accuracy"]].copy()
     table["point"] = table.groupby(["method", "seed"]).cumcount().astype(object)
     table["optimum"] = accuracy_at(optimum, table["cost"].to_numpy())
     table["ratio"] = table["accuracy"] / table["optimum"]
