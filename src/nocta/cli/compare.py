@@ -110,10 +110,13 @@ def compare(
 
 def _print(comparison: Comparison) -> None:
     from nocta.report.text import summary_table
+    from nocta.runs.protocol_text import sentences_of_comparison
 
     console = Console()
     if comparison.records:
         console.print(summary_table(comparison))
+        for line in sentences_of_comparison(comparison):
+            console.print(line, highlight=False, markup=False)
         names = sorted(p.name for p in comparison.directory.iterdir() if p.is_file())
         written = [n for n in names if n.endswith((".csv", ".png", ".svg", ".html"))]
         console.print(f"In {comparison.directory}: {', '.join(written)}")

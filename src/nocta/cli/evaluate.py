@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -74,6 +75,7 @@ def evaluate(
     from nocta.methods.saving import load_saved
     from nocta.runs import saved
     from nocta.runs.evaluate_run import Evaluation
+    from nocta.runs.protocol_text import sentences_of_results
     from nocta.runs.results import is_results, results_frame, write_results
     from nocta.runs.setup import DataSource
 
@@ -97,6 +99,7 @@ def evaluate(
         data_options=chosen,
         constraints=constraint,
     )
+    settings += saved.protocols_to_judge(fitted, judged)
     for setting in settings:
         judged.cohort.catalog.check_budget(setting.get("budget", math.inf))
     rule: Availability = availability  # type: ignore[assignment]  # the environment checks it
@@ -113,15 +116,20 @@ def evaluate(
     evaluation.finished.clear()
     frame = results_frame(rows)
     _print(frame, fitted)
+    source = DataSource(data, schema="" if is_table(data) else None)
+    currency = fitted.catalog_.currency
+    for line in sentences_of_results(frame, fitted.name, source.headline, currency):
+        typer.echo(line)
     typer.echo(f"Audit: {finding}")
     typer.echo(f"Wrote {out}.")
     if figure is not None:
-        source = DataSource(data, schema="" if is_table(data) else None)
         _draw(frame, figure, fitted, source.headline)
         typer.echo(f"Wrote {figure}.")
 
 
 def _print(frame: pd.DataFrame, model: SavedMethod) -> None:
+    from nocta.runs.point_text import point_name
+
     limited = bool(frame["budget"].notna().any())
     knob = "cost weight" if model.method.has_cost_weight else "setting"
     head = [knob, *(["budget"] if limited else []), "mean cost"]
@@ -129,7 +137,7 @@ def _print(frame: pd.DataFrame, model: SavedMethod) -> None:
     currency = model.catalog_.currency
     for _, row in frame.iterrows():
         table.add_row(
-            f"{row['cost_weight']:.4g}" if model.method.has_cost_weight else row["setting"],
+            point_name(json.loads(row["setting"])),
             *([money(row["budget"], currency)] if limited else []),
             money(row["cost"], currency),
             *(f"{row[name]:.3f}" for name in ("accuracy", "ap", "roc_auc", "cross_entropy")),

@@ -21,6 +21,7 @@ from nocta.core.environment import Availability
 from nocta.core.metrics import METRICS
 from nocta.core.progress import progress_bar
 from nocta.core.rollout import Rollout
+from nocta.methods.references import PLAN
 from nocta.methods.saving import SavedMethod, as_saved
 from nocta.model import archive
 from nocta.model.nocta import NOCTA, piece_rows
@@ -166,7 +167,7 @@ class Evaluation:
     def _row(self, setting: Setting, outcome: Outcome) -> dict[str, Any]:
         keys = {
             "dataset": self.judged.cohort.name,
-            "method": self.model.name,
+            "method": self.model.name if setting.get("acquire") != PLAN else setting["name"],
             "preset": self.model.preset,
             "availability": self.availability,
             "seed": self.model.seed,

@@ -17,6 +17,7 @@ from nocta.core.rollout import Rollout
 from nocta.evaluation.bootstrap import bootstrap_bands
 from nocta.methods.nocta import model_of
 from nocta.methods.reference.greedy import GreedyOptions, greedy_path, slot_blocks
+from nocta.methods.reference.protocol import protocol_settings
 from nocta.methods.references import plan_setting, with_ends
 from nocta.methods.saving import SavedMethod
 from nocta.model.choice.default import KEY, first_default
@@ -57,11 +58,9 @@ def reference_settings(
     settings: Sequence[dict[str, Any]],
     default: Mapping[str, Any],
 ) -> list[dict[str, Any]]:
-    """What a model is held against: nothing, everything, and a static schedule.
-
-    A schedule that the user follows today belongs here too.
-    """
+    """What a model is held against: nothing, everything, protocols, and a static schedule."""
     ends = [s for s in with_ends(list(settings)) if s not in settings]
+    ends += protocol_settings(saved.catalog_, default) if ends else []
     if not ends or not saved.method.shares_predictor or saved.name == "static":
         return ends
     policy = saved.policy(default)

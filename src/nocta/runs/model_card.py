@@ -12,6 +12,7 @@ from nocta.methods.nocta import estimator_of, model_of
 from nocta.methods.saving import SavedMethod
 from nocta.model.nocta import NOCTA
 from nocta.runs.point_text import default_sentence, point_table
+from nocta.runs.protocol_text import sentences_of_record
 
 _WHAT = {
     "amortized": "NOCT-Amortized: a network predicts what a plan will save.",
@@ -50,8 +51,10 @@ def model_card(saved: SavedMethod) -> str:
         ),
         "## Costs",
         _costs(catalog),
+        _constraints(catalog),
         "## On validation",
         _validation(saved),
+        " ".join(sentences_of_record(record, currency=catalog.currency)),
         "Intervals of the AP are 95 %, by bootstrap over subjects. These subjects "
         "also decided when training stopped and which static schedule is best, so the numbers "
         "are somewhat optimistic; `nocta evaluate` measures on the subjects kept aside.",
@@ -122,6 +125,11 @@ def _slots(record: dict[str, Any]) -> str:
     if not times:
         return ""
     return f", at {', '.join(f'{time:g}' for time in times)} ({record['time_unit']})"
+
+
+def _constraints(catalog: Catalog) -> str:
+    said = catalog.constraints.sentences()
+    return f"Constraints that it obeys:\n\n{_list(*said)}" if said else ""
 
 
 def _costs(catalog: Catalog) -> str:

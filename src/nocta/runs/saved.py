@@ -11,6 +11,7 @@ from nocta.core.cohort import Cohort
 from nocta.core.environment import Availability
 from nocta.core.errors import ConfigError, DataError
 from nocta.evaluation.audit import AuditReport, audit
+from nocta.methods.reference.protocol import protocol_settings
 from nocta.methods.references import with_ends
 from nocta.methods.saving import SavedMethod, as_saved
 from nocta.model.nocta import NOCTA
@@ -155,6 +156,14 @@ def settings_of(
     if not model.settings:
         raise ConfigError("This model keeps no cost weights; give --cost-weights or --budgets.")
     return with_ends(_spread(model.settings, n_points))
+
+
+def protocols_to_judge(model: NOCTA | SavedMethod, judged: Judged) -> list[dict[str, Any]]:
+    """The fixed schedules of the schema as reference points; the default point predicts."""
+    model, catalog = as_saved(model), judged.cohort.catalog
+    if not catalog.protocols:
+        return []
+    return protocol_settings(catalog, model.default_point.setting)
 
 
 def _own_settings(
