@@ -81,6 +81,6 @@ def _print(document: ProtocolDocument) -> None:
 
     head, rows = loss_rows(document)
     table = make_table(*head, n_text=1, wrap=True)
-    for row in rows:
-        table.add_row(*row)
+    for row in rows:  # without intervals, which are in the files
+        table.add_row(*(cell.partition(" (")[0] for cell in row))
     Console(highlight=False).print(table)

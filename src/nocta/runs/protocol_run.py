@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from nocta.core.catalog import Catalog
 from nocta.core.cohort import Cohort
-from nocta.core.errors import ConfigError
+from nocta.core.errors import DataFileMissing
 from nocta.core.policy import Policy
 from nocta.core.rollout import Rollout, rollout
 from nocta.evaluation.bootstrap import bootstrap_bands
@@ -27,9 +27,7 @@ from nocta.methods.reference.protocol import protocol_plans
 from nocta.methods.saving import SavedMethod
 from nocta.model.choice.default import DefaultPoint
 from nocta.runs.fit_points import schedule_of_cost
-from nocta.runs.setup import DataSource, hash_data
-from nocta.tables.table import read_table
-from nocta.tables.validate import DIVIDING
+from nocta.runs.saved import read_as_fitted
 
 #: Measures of every row besides the cost, in the order of the tables.
 QUALITIES = ("cross_entropy", "ap", "roc_auc", "accuracy")
@@ -229,31 +227,18 @@ def parts_of(
         path: Files of a built-in data set.
         constraints: What must and must not be acquired, beside the constraints of the model.
     """
-    request = saved.record_.get("request")
-    if request is None:
-        raise ConfigError("This model does not say how its data were split; use `nocta fit`.")
-    stored = request["source"]
-    kept = {**stored, "fractions": stored["fractions"] and tuple(stored["fractions"])}
-    source = DataSource(**kept)
-    if data is None:
-        data, table = source.data, source.schema is not None
-        path = None if source.path is None else Path(source.path)
+    stored = saved.record_.get("request", {}).get("source")
+    if data is None and stored is not None:
+        data, table = stored["data"], stored["schema"] is not None
+        path = None if stored["path"] is None else Path(stored["path"])
         if table and not Path(data).exists():
-            raise ConfigError(
-                f"'{data}', the data of the fit, is not there; give the data as DATA."
+            raise DataFileMissing(
+                f"'{data}', the data of the fit, does not exist here; give its path as DATA."
             )
-    if table:
-        how = saved.schema_ if schema is None else schema
-        cohort = read_table(Path(data), how, part=True, optional=DIVIDING).cohort
-    else:
-        named = {**kept, "data": data, "path": None if path is None else str(path)}
-        cohort = DataSource(**named).load(request["seed"])
-    saved.check_fits(cohort)
-    same = hash_data(cohort.with_catalog(saved.catalog_)) == request["data_hash"]
-    if schema is None:
-        cohort = cohort.constrained(saved.catalog_.constraints)
-    train, val, test = source.split(cohort.constrained(constraints), request["seed"])
+    found = read_as_fitted(
+        saved, data or "", table=table, schema=schema, path=path, constraints=constraints
+    )
     note = "subjects that were kept aside when the model was fitted"
-    if not same:
+    if not found.same:
         note = "subjects of other data than the model was fitted on, drawn at random"
-    return Parts(train, val, test, note)
+    return Parts(*found.parts(saved), note)

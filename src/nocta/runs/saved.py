@@ -66,6 +66,69 @@ def subjects_to_judge(
         constraints: What must and must not be acquired, beside the constraints of the model (of
             the schema, if one is given).
     """
+    found = read_as_fitted(
+        model,
+        data,
+        table=table,
+        schema=schema,
+        path=path,
+        data_options=data_options,
+        constraints=constraints,
+    )
+    cohort, said = found.cohort, {"remarks": found.remarks, "warnings": found.warnings}
+    if part == "test" and not found.same:
+        raise ConfigError(
+            f"'{data}' is not what the model was fitted on, so it has no test part. Use "
+            f"--part all if none of these subjects was among the {model.record_['n_train']} "
+            f"it was trained on."
+        )
+    if found.same and part != "all":
+        test = found.parts(model)[2]
+        note = f"{len(test)} subjects kept aside when the model was fitted"
+        return Judged(test, "test", note, **said)
+    warning = (
+        "all subjects, including those it was trained on, so scores are optimistic"
+        if found.same
+        else "all subjects of other data; none may be among those it was trained on"
+    )
+    return Judged(cohort, "all", f"{len(cohort)} subjects: {warning}", **said)
+
+
+@dataclass(frozen=True)
+class ReadData:
+    """Data read the way those of a model were.
+
+    Args:
+        source: How they would be split.
+        same: Whether they are the data of the fit, whatever the prices.
+        remarks: What was left out, in sentences.
+        warnings: Problems with the files.
+    """
+
+    cohort: Cohort
+    source: DataSource
+    same: bool
+    remarks: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
+
+    def parts(self, model: NOCTA | SavedMethod) -> tuple[Cohort, Cohort, Cohort]:
+        """Train, validation and test subjects, as the fit split them."""
+        if self.source.schema is not None and self.same:
+            _check_split(model, self.cohort, self.source.data)
+        return self.source.split(self.cohort, model.record_["request"]["seed"])
+
+
+def read_as_fitted(
+    model: NOCTA | SavedMethod,
+    data: str,
+    *,
+    table: bool,
+    schema: Path | None = None,
+    path: Path | None = None,
+    data_options: Mapping[str, Any] | None = None,
+    constraints: Any = None,
+) -> ReadData:
+    """Read data the way a model's own were read; see `subjects_to_judge`."""
     request = model.record_.get("request")
     if request is None:
         raise ConfigError("This model does not say how its data were split; use `nocta fit`.")
@@ -79,6 +142,7 @@ def subjects_to_judge(
         fractions=None if stored["fractions"] is None else tuple(stored["fractions"]),
         data_options={**own, **(data_options or {})},
     )
+    said: dict[str, Any]
     if table:
         how = model.schema_ if schema is None else schema
         # Other data need not have every class and visit.
@@ -94,25 +158,7 @@ def subjects_to_judge(
     same = hash_data(cohort.with_catalog(model.catalog_)) == request["data_hash"]
     if schema is None:
         cohort = cohort.constrained(model.catalog_.constraints)
-    cohort = cohort.constrained(constraints)
-    if part == "test" and not same:
-        raise ConfigError(
-            f"'{data}' is not what the model was fitted on, so it has no test part. Use "
-            f"--part all if none of these subjects was among the {model.record_['n_train']} "
-            f"it was trained on."
-        )
-    if same and part != "all":
-        if table:
-            _check_split(model, cohort, data)
-        test = source.split(cohort, request["seed"])[2]
-        note = f"{len(test)} subjects kept aside when the model was fitted"
-        return Judged(test, "test", note, **said)
-    warning = (
-        "all subjects, including those it was trained on, so scores are optimistic"
-        if same
-        else "all subjects of other data; none may be among those it was trained on"
-    )
-    return Judged(cohort, "all", f"{len(cohort)} subjects: {warning}", **said)
+    return ReadData(cohort.constrained(constraints), source, same, **said)
 
 
 def _check_split(model: NOCTA | SavedMethod, cohort: Cohort, data: str) -> None:

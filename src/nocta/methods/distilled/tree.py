@@ -116,7 +116,7 @@ def learn_tree(
     least = max(_LEAST_LEAF, int(_LEAF_SHARE * len(values)))
     grown = DecisionTreeRegressor(max_depth=depth, min_samples_leaf=least, random_state=seed)
     found = grown.fit(values, acquired.astype(float)).tree_
-    unknown = np.isnan(values).any(axis=0)
+    unknown = np.asarray(np.isnan(values).any(axis=0))
     return _read(found, 0, inputs, names, unknown)
 
 
