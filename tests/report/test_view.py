@@ -86,7 +86,7 @@ def test_figures_are_written_as_png_and_svg(comparison: Comparison, tmp_path: Pa
 
 
 def test_the_terminal_shows_every_operating_point(view: ReportView) -> None:
-    assert summary_table(view.comparison).row_count == len(points_table(view).rows) == 7
+    assert summary_table(view.comparison).row_count == len(points_table(view).rows) == 11
 
 
 def test_failures_say_where_to_look(comparison: Comparison) -> None:

@@ -79,6 +79,16 @@ def bootstrap_bands(
     )
 
 
+def resampled_rows(
+    rollout: Rollout, n_resamples: int = 200, seed: int = 0
+) -> list[NDArray[np.int64]]:
+    """The subjects of each resample; the same ones for every roll-out of one cohort."""
+    units = _Units.of(rollout)
+    n = len(units.sizes)
+    draws = np.random.default_rng(seed).integers(n, size=(n_resamples, n))
+    return [units.subjects(draw) for draw in draws]
+
+
 @dataclass(frozen=True)
 class _Units:
     """The units to draw, each of one or more subjects."""

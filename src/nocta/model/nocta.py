@@ -22,6 +22,7 @@ from nocta.core.plugins import plugins
 from nocta.core.predictor import Predictor
 from nocta.core.rollout import Rollout, rollout
 from nocta.evaluation.frontier import Frontier
+from nocta.model.choice.choose import Choice, choose_point, make_goal
 from nocta.model.choice.default import KEY, DefaultPoint, first_default, saved_default
 from nocta.model.presets.base import Planner, Task
 from nocta.model.presets.options import DefaultOptions, PaperOptions
@@ -266,6 +267,40 @@ class NOCTA(BaseEstimator):  # type: ignore[misc]
             raise ConfigError(f"remaining is {remaining}; use a number of at least 0.")
         catalog = self.catalog_.constrained(constraints)
         return recommend(policy, history, catalog, time=time, remaining=remaining)
+
+    def choose(
+        self, cohort: Cohort, *, availability: Availability = "on-arrival", **asked: Any
+    ) -> Choice:
+        """Choose the default operating point in your own terms, on held-out subjects.
+
+        Ask for one of these; intervals are 95 %, by bootstrap over subjects:
+
+        - `sensitivity=0.9, specificity=0.8`: the cheapest point that has both.
+        - `at_most_cost=60`: the best point that costs at most this much a subject, on average.
+        - `cost_per_case=500`: the most expensive point up to which one more case found costs at
+          most this much.
+        - `within=0.01, metric="ap"`: the cheapest point within 1 % of the best.
+        - `risk="miss-rate", at_most=0.1, confidence=0.9`: the cheapest point whose risk is at most
+          this on new subjects, promised with this confidence (`"false-alarm-rate"` and `"error"`
+          too; `control="bonferroni"` if the risk does not fall with the cost).
+
+        `positive=["worse"]` names the positive classes if there are more than two; `threshold` is
+        the probability from which risks call a visit positive.
+
+        The chosen point becomes `default_point`; `save` keeps it. If no point does what was asked,
+        the default stays and `Choice.reason` says why. Use subjects that neither the fit nor the
+        final test needs: validation subjects were used to stop training, which a promise is not
+        valid for.
+        """
+        _ = self.default_point  # the points to choose from
+        goal = make_goal(self.classes_, currency=self.catalog_.currency, **asked)
+        weights = [float(weight) for weight in self.record_.get("cost_weights", [])]
+        settings = [{"cost_weight": weight} for weight in weights]
+        rollouts = [self.rollout(cohort, weight, availability=availability) for weight in weights]
+        found = choose_point(settings, rollouts, goal)
+        if found.setting is not None:
+            self.record_ = {**self.record_, KEY: found.point.to_dict()}
+        return found
 
     def save(self, path: str | Path) -> None:
         """Write the model as a folder: `manifest.json` and `arrays.safetensors`.

@@ -18,6 +18,9 @@ from nocta.report.tables import Table, label, number, with_error
 from nocta.report.view import ReportView
 from nocta.runs.summary import cost_range, quality_per_seed
 
+#: Methods that are the ends of every other method's curve.
+_ENDS = ("nothing", "everything")
+
 
 def paired_p_value(gaps: Sequence[float], overlap: float = 0.0) -> float:
     """Two-sided p-value of a zero mean difference over splits, by a corrected t-test.
@@ -45,7 +48,7 @@ def paired_tests(view: ReportView) -> Table | None:
         row
         for method in ours
         for other in view.methods
-        if other != method
+        if other not in (method, *_ENDS)
         for row in _row(view, method, other)
     ]
     head = ["method", "against", METRIC_LABELS[view.comparison.quality], "ahead in", "p"]

@@ -20,7 +20,7 @@ from nocta.runs.setup import DataSource, hash_data
 from nocta.tables.table import read_table
 from nocta.tables.validate import DIVIDING
 
-Part = Literal["test", "all"]
+Part = Literal["test", "validation", "all"]
 
 
 @dataclass(frozen=True)
@@ -28,7 +28,8 @@ class Judged:
     """The subjects a model is judged on.
 
     Args:
-        part: `"test"`, those kept aside when the model was fitted, or `"all"`.
+        part: `"test"`, those kept aside when the model was fitted, `"validation"`, those it chose
+            on, or `"all"`.
         note: Why these, in a sentence.
         remarks: What was left out when they were read, in sentences.
         warnings: Problems with the files.
@@ -49,6 +50,7 @@ def subjects_to_judge(
     schema: Path | None = None,
     path: Path | None = None,
     part: Part | None = None,
+    own: Part = "test",
     data_options: Mapping[str, Any] | None = None,
     constraints: Any = None,
 ) -> Judged:
@@ -61,7 +63,8 @@ def subjects_to_judge(
         data: A built-in name, or with `table` the path of a table.
         schema: Schema of a table; the model's own by default.
         path: Files of a built-in data set.
-        part: By default the test part of the model's own data, and all of any other data.
+        part: By default the part `own` of the model's own data, and all of any other data.
+        own: See `part`.
         data_options: Options of the loader, in place of those of the model's own data.
         constraints: What must and must not be acquired, beside the constraints of the model (of
             the schema, if one is given).
@@ -76,16 +79,22 @@ def subjects_to_judge(
         constraints=constraints,
     )
     cohort, said = found.cohort, {"remarks": found.remarks, "warnings": found.warnings}
-    if part == "test" and not found.same:
+    if part in ("test", "validation") and not found.same:
         raise ConfigError(
-            f"'{data}' is not what the model was fitted on, so it has no test part. Use "
+            f"'{data}' is not what the model was fitted on, so it has no {part} part. Use "
             f"--part all if none of these subjects was among the {model.record_['n_train']} "
             f"it was trained on."
         )
     if found.same and part != "all":
-        test = found.parts(model)[2]
-        note = f"{len(test)} subjects kept aside when the model was fitted"
-        return Judged(test, "test", note, **said)
+        chosen = part or own
+        _, val, test = found.parts(model)
+        if chosen == "test":
+            note = f"{len(test)} subjects kept aside when the model was fitted"
+            return Judged(test, "test", note, **said)
+        note = (
+            f"{len(val)} validation subjects of the fit, which also decided when training stopped"
+        )
+        return Judged(val, "validation", note, **said)
     warning = (
         "all subjects, including those it was trained on, so scores are optimistic"
         if found.same
@@ -133,14 +142,14 @@ def read_as_fitted(
     if request is None:
         raise ConfigError("This model does not say how its data were split; use `nocta fit`.")
     stored = request["source"]
-    own = stored.get("data_options", {}) if data == stored["data"] else {}
+    known = stored.get("data_options", {}) if data == stored["data"] else {}
     source = DataSource(
         data=data,
         schema="the model's" if table else None,
         path=None if path is None else str(path),
         split_column=stored["split_column"],
         fractions=None if stored["fractions"] is None else tuple(stored["fractions"]),
-        data_options={**own, **(data_options or {})},
+        data_options={**known, **(data_options or {})},
     )
     said: dict[str, Any]
     if table:
