@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import base64
 import io
-from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from nocta.methods.registry import method_class
 from nocta.model.files import write_atomically
 from nocta.report import tables
+from nocta.report.page import render_page
 from nocta.report.paired import paired_tests
 from nocta.report.plots.dynamics import Bottom, dynamics_figure
 from nocta.report.plots.frontier import METRIC_LABELS, Panel, frontier_figure, with_bands
@@ -46,23 +46,13 @@ def write_report(comparison: Comparison, path: Path) -> None:
 
 
 def render(comparison: Comparison) -> str:
-    import jinja2
-
-    environment = jinja2.Environment(
-        loader=jinja2.PackageLoader("nocta.report", "templates"),
-        autoescape=True,
-        undefined=jinja2.StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    return environment.get_template("report.html.j2").render(**_content(comparison))
+    """The page as text."""
+    return render_page("report.html.j2", **_content(comparison))
 
 
 def _content(comparison: Comparison) -> dict[str, Any]:
     view = ReportView(comparison)
-    style = resources.files("nocta.report").joinpath("templates/report.css").read_text("utf-8")
     return {
-        "style": style,
         "comparison": comparison,
         "setup": comparison.setup,
         "view": view,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from importlib import resources
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +10,7 @@ import numpy as np
 
 from nocta.core.currency import money
 from nocta.model.files import write_atomically
+from nocta.report.page import render_page
 from nocta.runs.point_text import point_name
 from nocta.runs.protocol_run import (
     ADAPTIVE,
@@ -144,22 +144,12 @@ _INTERVALS = (
 
 def to_html(document: ProtocolDocument) -> str:
     """The document as one page that loads nothing and can be printed."""
-    import jinja2
-
-    environment = jinja2.Environment(
-        loader=jinja2.PackageLoader("nocta.report", "templates"),
-        autoescape=True,
-        undefined=jinja2.StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    style = resources.files("nocta.report").joinpath("templates/report.css").read_text("utf-8")
     trees = [
         (visit, _nested(tree.lines(document.categories)))
         for visit, tree in zip(document.slot_names, document.trees, strict=True)
     ]
-    return environment.get_template("protocol.html.j2").render(
-        style=style,
+    return render_page(
+        "protocol.html.j2",
         document=document,
         introduction=[text.replace("`", "") for text in introduction(document)],
         summary=summary(document),
