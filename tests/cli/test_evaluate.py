@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import math
 from pathlib import Path
 
 import pandas as pd
@@ -48,6 +49,7 @@ def test_the_models_own_weights_on_its_test_subjects(
     assert {r["method"] for r in found} == {"nocta-amortized"}
     assert f"{record['n_test']} subjects kept aside" in shown
     assert "No leak found" in shown
+    assert "AP ROC AUC cross-entropy tests detection delay" in shown
     assert figure.stat().st_size > 1000
 
 
@@ -66,7 +68,10 @@ def test_rows_are_what_the_model_does(
     for row in found:
         done = model.rollout(test, float(row["cost_weight"]))
         assert float(row["cost"]) == pytest.approx(done.cost)
-        assert float(row["accuracy"]) == pytest.approx(done.summary()["accuracy"])
+        expected = done.summary(threshold=model.record_["threshold"])
+        for name in ("accuracy", "tests", "visits", "threshold", "detection_delay"):
+            found_value = float(row[name]) if row[name] else math.nan
+            assert found_value == pytest.approx(expected[name], nan_ok=True)
 
 
 def test_budgets_and_weights_make_pairs(

@@ -18,7 +18,7 @@ from nocta.runs.job import FittedPredictor, build_method, run_job
 from nocta.runs.operating_points import operating_points
 from nocta.runs.record import Job, JobRecord
 from nocta.runs.results import COLUMNS, TIMES, plain
-from nocta.runs.setup import Setup
+from nocta.runs.setup import DataSource, Setup
 from nocta.testing import RunningMeanPredictor, tiny_cohort
 
 
@@ -46,6 +46,20 @@ def test_a_job_gives_one_row_per_operating_point(small_setup: Setup) -> None:
     )
     assert list(json.loads(row.setting)) == ["probability"]
     assert (row.n_subjects, row.n_labels) == (9, 90)
+
+
+def test_the_threshold_of_alarms_is_the_share_of_positives_in_training() -> None:
+    setup = Setup(DataSource("pbc-stage", max_subjects=80), n_points=2, audit_subjects=0)
+    record = run_job(setup, Job("static", 0), FittedPredictor(RunningMeanPredictor(2), 0.0))
+    train, _, test = setup.source.split(setup.source.load(0), 0)
+    share = (train.labels[train.labeled] == 1).mean()
+    assert share != pytest.approx((test.labels[test.labeled] == 1).mean())
+    for row, entry in zip(record.rows, record.details, strict=True):
+        assert row.threshold == entry.threshold == pytest.approx(share)
+        assert 0 <= row.detection_delay < 10
+        assert (row.tests, row.visits) == (entry.tests, entry.visits)
+        assert row.tests >= row.visits >= 0
+    assert record.rows[-1].tests > 0
 
 
 def test_the_same_job_gives_the_same_numbers(small_setup: Setup) -> None:

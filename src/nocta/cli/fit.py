@@ -91,9 +91,9 @@ def _print(model: NOCTA | SavedMethod, data: str, out: Path) -> None:
     weighted = saved.method.has_cost_weight
     head = ("cost weight" if weighted else "setting", "mean cost", "accuracy", "AP (95 %)")
     title = "On validation, cheapest first (* is the default)"
-    table = make_table(*head, "cross-entropy", title=title)
-    for name, cost, accuracy, ap, _, loss in point_table(record, currency, default.setting):
-        table.add_row(name, cost, accuracy, ap, loss)
+    table = make_table(*head, "ROC AUC", "cross-entropy", title=title)
+    for name, cost, accuracy, ap, roc, loss in point_table(record, currency, default.setting):
+        table.add_row(name, cost, accuracy, ap, roc, loss)
     console = Console(highlight=False, markup=False)
     console.print(table)
     console.print(default_sentence(default.setting, default.reason, record, currency))

@@ -50,6 +50,8 @@ class Method(ABC):
     name: ClassVar[str]
     #: Whether `fit` uses the predictor it is given; the others train their own.
     shares_predictor: bool = False
+    #: Whether `fit` adapts the predictor it is given to the method's own histories.
+    adapts_predictor: ClassVar[bool] = False
     #: Whether the knob is a cost weight, so that given ones can replace those of `settings`.
     has_cost_weight: ClassVar[bool] = False
     #: Whether its policies add to a visit one feature after the other (`Policy.acts_within_visit`).

@@ -24,21 +24,27 @@ from nocta.core.rollout import Rollout, rollout
 from nocta.evaluation.frontier import Frontier
 from nocta.model.choice.choose import Choice, choose_point, make_goal
 from nocta.model.choice.default import KEY, DefaultPoint, first_default, saved_default
+from nocta.model.inputs import one_subject, require_cohort
 from nocta.model.presets.base import Planner, Task
-from nocta.model.presets.options import DefaultOptions, PaperOptions
+from nocta.model.presets.options import DefaultOptions, DirectOptions, PaperOptions
 from nocta.planning.algorithm import PlanningPolicy
 from nocta.planning.explain import Recommendation, recommend
 from nocta.planning.limits import DEFAULT_LIMITS, Limits
 from nocta.tables.schema import Schema
+from nocta.tables.usual import usual_ranges
 from nocta.tables.validate import check_classes, check_fits
+
+#: Estimators that plan for many subjects at once without asking neighbors.
+_QUICK_TO_PLAN = ("direct", "amortized")
 
 
 class NOCTA(BaseEstimator):  # type: ignore[misc]
     """Plans whole sets of future acquisitions, executes the earliest part, replans.
 
     Args:
-        estimator: `"amortized"` (fast), `"contrastive"` (evidence from similar subjects),
-            `"ensemble"` of both, mixed on validation, or the name of an installed estimator.
+        estimator: `"direct"` (a network names the plan), `"amortized"` (a network scores plans),
+            `"contrastive"` (evidence from similar subjects), `"ensemble"` of the last two, mixed on
+            validation, or the name of an installed estimator.
         preset: `"default"` is what we recommend; `"paper"` is as published.
         seed: Same seed, same model.
         options: `nocta.DefaultOptions` or `nocta.PaperOptions`, or some of their fields by name.
@@ -82,15 +88,19 @@ class NOCTA(BaseEstimator):  # type: ignore[misc]
                 as it is. The `paper` preset needs one with a network.
             progress: Show bars.
         """
+        require_cohort(train, "fit(train, val)", "train")
+        require_cohort(val, "fit(train, val)", "val")
         planner = planner_class(self.preset, self.estimator)
         options = read_options(model_options(self.preset, self.estimator), self.options)
         check_parts(train, val)
-        task = Task(train, val, self.estimator, self.seed, progress, predictor, options)
+        how = (self.estimator, self.seed, progress, predictor, options, self.preset)
+        task = Task(train, val, *how)
         self.planner_ = planner.fit(task)
         self.catalog_, self.classes_ = train.catalog, train.classes
         self.schema_ = Schema.of(train).model_dump(mode="json", exclude_none=True)
         self.record_: dict[str, Any] = {}
         self.val_: Cohort | None = val  # to find the default operating point when it is needed
+        self.ranges_ = usual_ranges(train)
         return self
 
     @property
@@ -102,6 +112,7 @@ class NOCTA(BaseEstimator):  # type: ignore[misc]
     def check_fits(self, cohort: Cohort) -> None:
         """Raise if a cohort has other slots, features, context or classes than this model."""
         _ = self._planner  # fitted?
+        require_cohort(cohort, "rollout(cohort)", "cohort")
         check_fits(self.catalog_, self.classes_, cohort)
 
     @property
@@ -220,14 +231,14 @@ class NOCTA(BaseEstimator):  # type: ignore[misc]
             n_subjects: How many of `val` to try; by default fewer if neighbors vote.
             availability: The rule of the roll-outs they are meant for.
         """
-        n_subjects = n_subjects or (300 if self.estimator == "amortized" else 100)
+        n_subjects = n_subjects or (300 if self.estimator in _QUICK_TO_PLAN else 100)
         some = val.subset(np.random.default_rng(self.seed).permutation(len(val))[:n_subjects])
         scale = self._planner.cost_scale
 
         def point_at(weight: float) -> tuple[float, float]:
             return cost_and_loss(self.rollout(some, weight, availability=availability))
 
-        most = 20 if self.estimator == "amortized" else 14  # neighbors take longer
+        most = 20 if self.estimator in _QUICK_TO_PLAN else 14  # neighbors take longer
         return search_knob(
             point_at,
             (scale * 0.01, scale * 4),
@@ -239,9 +250,10 @@ class NOCTA(BaseEstimator):  # type: ignore[misc]
 
     def decide(
         self,
-        history: History,
+        history: History | Any,
         cost_weight: float | None = None,
         *,
+        subject: object | None = None,
         time: int | None = None,
         remaining: float | None = None,
         constraints: Any = None,
@@ -249,14 +261,20 @@ class NOCTA(BaseEstimator):  # type: ignore[misc]
         """The next acquisition of one subject, what it is expected to bring, and the runner-up.
 
         Args:
-            history: What is known of the subject.
+            history: What is known of the subject: a `History`, or a table (a frame or a path)
+                with a row per visit, where empty means not acquired.
             cost_weight: What one unit of cost is worth in loss (`alpha`); that of `default_point`
                 by default.
-            time: The slot the subject is at; by default the last one with a request.
+            subject: The subject of the table to decide for, if it has several.
+            time: The slot the subject is at; by default that of the last row of a table, or the
+                last one with a request.
             remaining: What may still be spent (a budget), without limit by default.
             constraints: Beside those of the model; see `rollout`.
         """
         policy = self.policy(cost_weight)
+        if not isinstance(history, History):
+            history, last = one_subject(self, history, subject)
+            time = last if time is None else time
         expected = (self.catalog_.n_times, len(self.catalog_.columns))
         if history.values.shape[1:] != expected:
             raise DataError(
@@ -339,6 +357,10 @@ def planner_class(preset: str, estimator: str = "amortized") -> type[Planner]:
             f"An installed package provides the estimator '{estimator}', but that name is built "
             f"in. Rename it there, or uninstall the package."
         )
+    if estimator == "direct":
+        from nocta.model.presets.direct import DirectPlanner
+
+        return DirectPlanner
     if preset == "default":
         from nocta.model.presets.default import DefaultPlanner
 
@@ -354,4 +376,6 @@ def model_options(preset: str, estimator: str) -> type[Options]:
 
     if estimator not in plugin.BUILT_IN:
         return plugin.PluginOptions
+    if estimator == "direct":
+        return DirectOptions
     return PaperOptions if preset == "paper" else DefaultOptions

@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 
 from nocta.core.cohort import Cohort
+from nocta.core.detection import prevalence
 from nocta.core.errors import ConfigError
 from nocta.core.operating_points import cost_of_everything
 from nocta.core.options import Count, Preset, check_arguments
@@ -174,6 +175,7 @@ def fit_to_folder(
         "n_test": len(test),
         "cost_of_everything": cost_of_everything(val),
         **kept,
+        "threshold": prevalence(train.labels, train.n_classes),
         "slot_times": cohort.slot_times,
         "time_unit": cohort.time_unit,
         "fit_seconds": sum(stages.seconds[s] for s in _FITS if s in stages.seconds),

@@ -139,6 +139,7 @@ class Dime(Method):
 
     name = "dime"
     shares_predictor = True
+    adapts_predictor = True
     acts_within_visit = True
 
     stop: Stop = "threshold"
