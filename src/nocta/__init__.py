@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from nocta import datasets, testing
     from nocta.core.catalog import Catalog, Feature
     from nocta.core.cohort import Cohort
+    from nocta.core.constraints import Constraints
     from nocta.core.estimator import NoctEstimator
     from nocta.core.history import History
     from nocta.core.policy import Decision, Observation, Policy
@@ -37,6 +38,7 @@ _HOMES = {
     "NOCTA": "nocta.model.nocta",
     "Catalog": "nocta.core.catalog",
     "Cohort": "nocta.core.cohort",
+    "Constraints": "nocta.core.constraints",
     "Decision": "nocta.core.policy",
     "DefaultOptions": "nocta.model.presets.options",
     "Feature": "nocta.core.catalog",
@@ -58,6 +60,7 @@ __all__ = [
     "NOCTA",
     "Catalog",
     "Cohort",
+    "Constraints",
     "Decision",
     "DefaultOptions",
     "Feature",

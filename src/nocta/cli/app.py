@@ -63,6 +63,10 @@ COMMANDS: dict[str, Row] = {
         "Say what to acquire next for one subject, and why.",
         "nocta plan model one-patient.csv --budget 100",
     ),
+    "protocol": Row(
+        "Write the policy as a fixed schedule and short trees, and what each loses.",
+        "nocta protocol model --out protocol",
+    ),
     "score": Row(
         "Write the next decision for every subject of a large cohort.",
         "nocta score model cohort.parquet --out decisions.parquet",

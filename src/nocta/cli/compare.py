@@ -61,6 +61,7 @@ def compare(
     predictor: running.PredictorOption = "learned",
     split_column: running.SplitColumnOption = None,
     fractions: running.FractionsOption = None,
+    constraint: running.ConstraintOption = None,
     jobs: running.JobsOption = None,
     dask: running.DaskOption = None,
     quick: running.QuickOption = False,
@@ -80,7 +81,7 @@ def compare(
     from nocta.runs.compare import make_jobs, own_predictor_notes
     from nocta.runs.setup import Setup
 
-    source = data_source(data, schema, path, data_option, split_column, fractions)
+    source = data_source(data, schema, path, data_option, split_column, fractions, constraint)
     say_what_was_read(source)
     setup = Setup(
         source=source,
@@ -109,10 +110,13 @@ def compare(
 
 def _print(comparison: Comparison) -> None:
     from nocta.report.text import summary_table
+    from nocta.runs.protocol_text import sentences_of_comparison
 
     console = Console()
     if comparison.records:
         console.print(summary_table(comparison))
+        for line in sentences_of_comparison(comparison):
+            console.print(line, highlight=False, markup=False)
         names = sorted(p.name for p in comparison.directory.iterdir() if p.is_file())
         written = [n for n in names if n.endswith((".csv", ".png", ".svg", ".html"))]
         console.print(f"In {comparison.directory}: {', '.join(written)}")

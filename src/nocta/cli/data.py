@@ -93,6 +93,7 @@ def data_source(
     options: Sequence[str] | None = None,
     split_column: str | None = None,
     fractions: str | None = None,
+    constraints: Sequence[str] | None = None,
 ) -> DataSource:
     """The data that `DATA` and its options name, checked before anything is read."""
     from nocta import datasets
@@ -118,6 +119,7 @@ def data_source(
         split_column=split_column,
         fractions=parse_numbers("--fractions", fractions) or None,
         data_options=chosen,
+        constraints=constraints,
     )
     source.check_split_column()
     return source

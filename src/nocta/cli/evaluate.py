@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import shlex
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -56,6 +57,7 @@ def evaluate(
     schema: SchemaOption = None,
     path: PathOption = None,
     data_option: DataOptions = None,
+    constraint: running.ConstraintOption = None,
     figure: Annotated[
         Path | None,
         Option("--figure", help="Draw quality against cost: a .png, .svg or .pdf file."),
@@ -82,6 +84,7 @@ def evaluate(
     from nocta.runs import saved
     from nocta.runs.drift import NOT_RECORDED, drift_of
     from nocta.runs.evaluate_run import Evaluation
+    from nocta.runs.protocol_text import sentences_of_results
     from nocta.runs.results import is_results, results_frame, write_results
     from nocta.runs.setup import DataSource
 
@@ -104,7 +107,11 @@ def evaluate(
         path=path,
         part=part,  # type: ignore[arg-type]  # checked above
         data_options=chosen,
+        constraints=constraint,
     )
+    settings += saved.protocols_to_judge(fitted, judged)
+    for setting in settings:
+        judged.cohort.catalog.check_budget(setting.get("budget", math.inf))
     rule: Availability = availability  # type: ignore[assignment]  # the environment checks it
     say(f"{judged.cohort.name}: {judged.note}.")
     say_notes(judged.remarks, judged.warnings)
@@ -145,6 +152,10 @@ def evaluate(
     evaluation.finished.clear()
     frame = results_frame(rows)
     _print(frame, fitted)
+    source = DataSource(data, schema="" if is_table(data) else None)
+    currency = fitted.catalog_.currency
+    for line in sentences_of_results(frame, fitted.name, source.headline, currency):
+        typer.echo(line)
     typer.echo(f"Audit: {finding}")
     typer.echo(f"Drift: {NOT_RECORDED if drift is None else drift.verdict}")
     typer.echo(f"Wrote {out}.")

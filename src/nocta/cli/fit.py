@@ -39,6 +39,7 @@ def fit(
     data_option: DataOptions = None,
     split_column: running.SplitColumnOption = None,
     fractions: running.FractionsOption = None,
+    constraint: running.ConstraintOption = None,
     points: Annotated[
         int, Option("--points", min=1, help="Operating points to find and save.")
     ] = 10,
@@ -66,7 +67,7 @@ def fit(
     from nocta.runs.fit_run import FitRequest, fit_to_folder
 
     request = FitRequest(
-        source=data_source(data, schema, path, data_option, split_column, fractions),
+        source=data_source(data, schema, path, data_option, split_column, fractions, constraint),
         method=method,
         preset=preset,  # type: ignore[arg-type]  # checked by FitRequest
         seed=seed,
@@ -84,6 +85,7 @@ def fit(
 def _print(model: NOCTA | SavedMethod, data: str, out: Path) -> None:
     from nocta.methods.saving import as_saved
     from nocta.runs.point_text import default_sentence, point_table
+    from nocta.runs.protocol_text import sentences_of_record
 
     saved = as_saved(model)
     record, currency, default = saved.record_, saved.catalog_.currency, saved.default_point
@@ -96,6 +98,8 @@ def _print(model: NOCTA | SavedMethod, data: str, out: Path) -> None:
     console = Console(highlight=False, markup=False)
     console.print(table)
     console.print(default_sentence(default.setting, default.reason, record, currency))
+    for line in sentences_of_record(record, currency=currency):
+        console.print(line)
     console.print(f"Saved in {out}; {out / 'card.md'} describes the model.")
     plan = f"nocta plan {out} HISTORY.csv, or " if weighted else ""
     console.print(f"Next: {plan}nocta evaluate {out} {data} --out results.csv")

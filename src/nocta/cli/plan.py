@@ -38,6 +38,7 @@ def plan(
     subject: Annotated[
         str | None, Option("--subject", help="Subject to plan for, if the file has several.")
     ] = None,
+    constraint: running.ConstraintOption = None,
     today: Annotated[
         str | None,
         Option(
@@ -68,7 +69,7 @@ def plan(
     table = replace(table, notes=(*table.notes, *remarks(fitted, table, row)))
     weight, origin = running.choose_cost_weight(fitted, cost_weight)
     known = table.history.subset(np.array([row]))
-    found = fitted.decide(known, weight, time=now, remaining=budget)
+    found = fitted.decide(known, weight, time=now, remaining=budget, constraints=constraint)
     shown = Shown(fitted, table, row, now, slot)
     if as_json:
         _print_json(shown, found, budget)

@@ -61,6 +61,17 @@ BudgetOption = Annotated[
         "is worth its cost; --cost-weight 0 spends up to the limit.",
     ),
 ]
+ConstraintOption = Annotated[
+    list[str] | None,
+    Option(
+        "--constraint",
+        metavar="TEXT",
+        help="What must or must not be acquired, beside the constraints of the schema: 'always "
+        "NAME', 'always NAME at 0,2', 'never NAME', 'never NAME at first', 'at most 2 NAME', '2 "
+        "apart NAME', 'at most 3 visits', 'together NAME, NAME', 'NAME after NAME'. Slots are "
+        "numbered from 0. Repeatable.",
+    ),
+]
 SplitColumnOption = Annotated[
     str | None,
     Option(

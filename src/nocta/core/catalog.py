@@ -15,7 +15,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from nocta.core.errors import DataError, Problem, did_you_mean, problems_error
+from nocta.core.conflicts import conflicts
+from nocta.core.constraints import Constraints
+from nocta.core.errors import BudgetTooSmall, DataError, Problem, did_you_mean, problems_error
+from nocta.core.rules import Rules
 
 
 @dataclass(frozen=True)
@@ -48,6 +51,9 @@ class Catalog:
         group_fees: Fee charged once per visit if any feature of the group is acquired.
         visit_fee: Fee charged once per visit if any feature is acquired.
         currency: Unit in which costs are shown, for example `"$"`.
+        constraints: What every policy must and must not acquire.
+        protocols: Fixed schedules to compare with, by name: the slots at which each feature is
+            acquired, or `True` for every visit at which it can be.
 
     Example:
         >>> catalog = Catalog(
@@ -69,9 +75,15 @@ class Catalog:
     group_fees: Mapping[str, float] = field(default_factory=dict)
     visit_fee: float = 0.0
     currency: str = ""
+    constraints: Constraints = field(default_factory=Constraints)
+    protocols: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         problems = self._problems()
+        if self.constraints and not problems:
+            problems = conflicts(self.constraints, self.names, self.offered_slots)
+        if self.protocols and not problems:
+            problems = self._protocol_problems()
         if problems:
             raise problems_error(problems)
 
@@ -119,6 +131,30 @@ class Catalog:
             found.append(Problem(f"{who} has no column."))
         return found
 
+    def _protocol_problems(self) -> list[Problem]:
+        found = []
+        for name, table in self.protocols.items():
+            where = f"protocols.{name}"
+            for feature, visits in table.items():
+                if feature not in self.names:
+                    hint = did_you_mean(feature, self.names)
+                    found.append(Problem(f"'{feature}' is not a feature.{hint}", where))
+                    continue
+                open_at = np.flatnonzero(self.offered_slots[:, self.names.index(feature)])
+                wrong = [t for t in visited(visits, open_at) if t not in open_at]
+                if wrong:
+                    what = f"'{feature}' cannot be acquired at slot {wrong[0]}; it can be at"
+                    found.append(Problem(f"{what} {', '.join(map(str, open_at))}.", where))
+        return found
+
+    def protocol_plan(self, name: str) -> NDArray[np.bool_]:
+        """What a protocol acquires, `(n_times, n_features)`."""
+        plan = np.zeros_like(self.offered_slots)
+        for feature, visits in self.protocols[name].items():
+            m = self.names.index(feature)
+            plan[visited(visits, np.flatnonzero(self.offered_slots[:, m])), m] = True
+        return plan
+
     @property
     def n_features(self) -> int:
         """Number of features that can be acquired at a visit (`M`)."""
@@ -151,8 +187,26 @@ class Catalog:
         return np.stack(costs, axis=1)
 
     @cached_property
+    def rules(self) -> Rules | None:
+        """The constraints as arrays; `None` if there are none."""
+        if not self.constraints:
+            return None
+        return Rules.of(self.constraints, self.names, self.offered_slots)
+
+    @cached_property
     def open_slots(self) -> NDArray[np.bool_]:
-        """Which feature can be acquired at which visit, `(n_times, n_features)`."""
+        """Which feature can ever be acquired at which visit, `(n_times, n_features)`."""
+        offered = self.offered_slots
+        return offered if self.rules is None else np.asarray(offered & ~self.rules.closed)
+
+    @cached_property
+    def everything(self) -> NDArray[np.bool_]:
+        """All that one subject can get, `(n_times, n_features)`."""
+        return self.open_slots if self.rules is None else self.rules.everything
+
+    @cached_property
+    def offered_slots(self) -> NDArray[np.bool_]:
+        """The same without constraints: when each feature is on offer."""
         out = np.ones((self.n_times, self.n_features), dtype=bool)
         for m, f in enumerate(self.features):
             if f.at is not None:
@@ -185,8 +239,21 @@ class Catalog:
 
     @cached_property
     def price_of_everything(self) -> float:
-        """List price of every open slot, fees included."""
-        return float(self.cost_of(self.open_slots))
+        """List price of all that one subject can get, fees included."""
+        return float(self.cost_of(self.everything))
+
+    @cached_property
+    def price_of_required(self) -> float:
+        """List price of what the constraints always acquire, fees included."""
+        return 0.0 if self.rules is None else float(self.cost_of(self.rules.required))
+
+    def check_budget(self, budget: float) -> None:
+        """Raise `BudgetTooSmall` if a budget does not cover what is always acquired."""
+        if budget < self.price_of_required - 1e-9:
+            raise BudgetTooSmall(
+                f"A budget of {budget:g} does not cover what the constraints always acquire, "
+                f"which costs {self.price_of_required:g}. Raise the budget, or relax `always`."
+            )
 
     def expand(self, mask: NDArray[np.bool_]) -> NDArray[np.bool_]:
         """Mask of features to mask of the columns they reveal: `(..., M)` to `(..., D)`."""
@@ -198,6 +265,7 @@ class Catalog:
             {k: list(v) if isinstance(v, tuple) else v for k, v in vars(f).items()}
             for f in self.features
         ]
+        constraints = self.constraints.to_dict()
         return {
             "n_times": self.n_times,
             "context": list(self.context),
@@ -205,6 +273,12 @@ class Catalog:
             "visit_fee": self.visit_fee,
             "currency": self.currency,
             "features": features,
+            **({"constraints": constraints} if constraints else {}),
+            **(
+                {"protocols": {k: dict(v) for k, v in self.protocols.items()}}
+                if self.protocols
+                else {}
+            ),
         }
 
     @classmethod
@@ -215,7 +289,14 @@ class Catalog:
             for f in data["features"]
         ]
         features = tuple(Feature(**row) for row in rows)
-        return cls(**{**data, "features": features, "context": tuple(data["context"])})
+        constraints = Constraints.read(data.get("constraints"))
+        read = {"features": features, "context": tuple(data["context"]), "constraints": constraints}
+        return cls(**{**data, **read})
+
+    def constrained(self, constraints: Any) -> Catalog:
+        """The same catalog with these constraints too; see `Constraints.read`."""
+        more = Constraints.read(constraints)
+        return replace(self, constraints=self.constraints.also(more)) if more else self
 
     def with_costs(self, costs: Mapping[str, float]) -> Catalog:
         """The same catalog with other prices for some features."""
@@ -223,6 +304,13 @@ class Catalog:
             self.feature_index(name)
         changed = tuple(replace(f, cost=costs.get(f.name, f.cost)) for f in self.features)
         return replace(self, features=changed)
+
+
+def visited(visits: Any, open_at: NDArray[np.int64]) -> list[int]:
+    """The slots that an entry of a protocol stands for: a list, `"first"` or `True`."""
+    if isinstance(visits, bool):
+        return open_at.tolist() if visits else []
+    return [0] if visits == "first" else [int(t) for t in visits]
 
 
 def _repeated(items: list[str]) -> list[str]:

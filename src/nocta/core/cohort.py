@@ -151,6 +151,15 @@ class Cohort:
         """The same records with another catalog."""
         return replace(self, catalog=catalog, published="")
 
+    def constrained(self, constraints: Any) -> Cohort:
+        """The same records, with constraints that hold beside those of the catalog.
+
+        They are `nocta.Constraints`, the tables of `schema.toml`, or sentences such as
+        `"never mri at 0"`.
+        """
+        catalog = self.catalog.constrained(constraints)
+        return self if catalog is self.catalog else self.with_catalog(catalog)
+
     @classmethod
     def from_table(cls, table: Any, schema: Any) -> Cohort:
         """Read a long table (pandas, polars, pyarrow, CSV or Parquet path) with its schema.

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from nocta.core.catalog import Catalog
 from nocta.core.cohort import Cohort
+from nocta.core.enforce import check_obeyed, check_reserve
 from nocta.core.errors import BudgetTooSmall, ConfigError, PlanError
 from nocta.core.history import History
 from nocta.core.options import check_value
@@ -48,6 +49,8 @@ class Environment:
         if np.isnan(limit).any() or (limit < 0).any():
             raise ConfigError(f"budget is {budget}; use a number of at least 0.")
         n = len(cohort)
+        if n and limit.size:
+            cohort.catalog.check_budget(float(limit.min()))
         self._cohort = cohort
         self._known = availability == "known"
         self._charge_missing = charge_missing
@@ -85,7 +88,10 @@ class Environment:
         return np.asarray(self._requested & (now & under_way[:, None])[:, :, None])
 
     def observe(self) -> Observation:
-        """What the policy may see of every subject that is still active."""
+        """What the policy may see of every subject that is still active.
+
+        The budget for what the constraints always acquire is set aside.
+        """
         rows = np.flatnonzero(self.active)
         spent = self.charged()[rows].sum(axis=1)
         return Observation(
@@ -97,7 +103,7 @@ class Environment:
             available=self._cohort.recorded[rows] if self._known else None,
             visiting=self.visiting[rows],
             pending=self._pending[rows],
-        )
+        ).reserving()
 
     def step(self, observation: Observation, decision: Decision, within_visit: bool) -> None:
         """Execute one decision of every active subject."""
@@ -120,6 +126,7 @@ class Environment:
                 f"The decision has shapes {decision.time.shape} and {decision.features.shape}; "
                 f"expected {(n,)} and {shape}."
             )
+        check_obeyed(observation, decision)
         go = ~decision.stop
         if not go.any():
             return
@@ -135,7 +142,10 @@ class Environment:
         plan = np.zeros((int(go.sum()), catalog.n_times, catalog.n_features), dtype=bool)
         plan[np.arange(len(plan)), target] = decision.features[go]
         self._check_open(observation, plan, go)
-        self._check_budget(observation, plan, go)
+        if self.catalog.rules is not None:
+            check_reserve(observation, decision)
+        else:
+            self._check_budget(observation, plan, go)
 
     def _check_open(self, observation: Observation, plan: Mask, go: Mask) -> None:
         closed = ~self.catalog.open_slots | observation.requested[go]

@@ -31,7 +31,8 @@ class Predicts(Protocol):
 
 def cost_of_everything(cohort: Cohort) -> float:
     """Mean charge per subject if everything is requested (unavailable values are not charged)."""
-    return float(cohort.catalog.cost_of(cohort.recorded).mean())
+    catalog = cohort.catalog
+    return float(catalog.cost_of(cohort.recorded & catalog.everything).mean())
 
 
 def mean_loss(labels: NDArray[np.int64], probabilities: NDArray[np.floating[Any]]) -> float:
@@ -72,7 +73,7 @@ class CurveEnds:
         def loss(requested: NDArray[np.bool_]) -> float:
             return mean_loss(cohort.labels, predictor.predict_proba(History.of(cohort, requested)))
 
-        slots = cohort.catalog.open_slots
+        slots = cohort.catalog.everything
         nothing = min(loss(np.zeros_like(slots)), _loss_of_frequencies(cohort))
         return cls(nothing, cost_of_everything(cohort), loss(slots))
 

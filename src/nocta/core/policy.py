@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nocta.core.catalog import Catalog
+from nocta.core.errors import BudgetTooSmall
 from nocta.core.history import History
 from nocta.core.losses import TrajectoryLoss
 from nocta.core.predictor import Predictor
@@ -50,13 +51,66 @@ class Observation:
 
     @property
     def open_slots(self) -> NDArray[np.bool_]:
-        """Which slots can still be acquired, `(n, L, M)` (`V_{>t}`)."""
+        """Which slots can still be acquired, `(n, L, M)` (`V_{>t}`).
+
+        Slots that the constraints close, given what was acquired so far, are not open.
+        """
+        rules, out = self.catalog.rules, self.offered_slots
+        if rules is None:
+            return out
+        out = rules.open_slots(out, self.committed)
+        return self._without_unaffordable_groups(out) if rules.groups else out
+
+    @property
+    def offered_slots(self) -> NDArray[np.bool_]:
+        """The same for whoever plans several visits, `(n, L, M)`.
+
+        What the constraints close for good is not in it. What one part of a plan closes or opens
+        for another is for `Catalog.rules` to say.
+        """
         closed = self.time if self.visiting is None else self.time - self.visiting
         later = np.arange(self.catalog.n_times)[None, :, None] > closed[:, None, None]
         out = later & self.catalog.open_slots & ~self.requested
         if self.available is not None:
             out = out & self.available
         return np.asarray(out)
+
+    @property
+    def due(self) -> NDArray[np.bool_]:
+        """What the constraints still acquire, whatever the policy decides, `(n, L, M)`."""
+        rules = self.catalog.rules
+        if rules is None or not rules.required.any():
+            return np.zeros((len(self), self.catalog.n_times, self.catalog.n_features), dtype=bool)
+        return rules.due(self.offered_slots, self.committed)
+
+    def reserving(self) -> Observation:
+        """The same with only as much budget as is left when all that is `due` is paid."""
+        if np.isinf(self.remaining).all() or not self.catalog.price_of_required:
+            return self
+        return replace(self, remaining=self.remaining - self.catalog.cost_of(self.due))
+
+    def check_reserve(self) -> None:
+        """Raise `BudgetTooSmall` if the budget does not cover all that is `due`."""
+        short = np.flatnonzero(self.remaining < -1e-9)
+        if short.size:
+            owed = self.catalog.cost_of(self.due[short[0]])
+            raise BudgetTooSmall(
+                f"{self.remaining[short[0]] + owed:g} is left, but the constraints always acquire "
+                f"more for {owed:g}. Raise the budget, or relax `always`."
+            )
+
+    def _without_unaffordable_groups(self, out: NDArray[np.bool_]) -> NDArray[np.bool_]:
+        """What must be acquired together is closed if the budget does not allow all of it."""
+        rules, length = self.catalog.rules, self.catalog.n_times
+        if rules is None or np.isinf(self.remaining).all():
+            return out
+        due = self.due
+        for group in rules.groups:
+            alone = np.eye(length, dtype=bool)[:, :, None] & group
+            price = self.catalog.cost_of(alone)  # (L,)
+            short = price > self.remaining[:, None] + 1e-9
+            out &= ~((short & ~due[..., group].any(axis=2))[:, :, None] & group)
+        return out
 
     @property
     def requested(self) -> NDArray[np.bool_]:

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from nocta.core.cohort import Cohort
 from nocta.core.detection import DEFAULT_THRESHOLD
+from nocta.core.enforce import enforce
 from nocta.core.environment import Availability, Environment, Results
 from nocta.core.errors import PlanError
 from nocta.core.history import History
@@ -122,6 +123,7 @@ def rollout(
     results: Results = "after-visit",
     seed: int = 0,
     progress: bool = False,
+    constraints: Any = None,
 ) -> Rollout:
     """Run `policy` on every subject of `cohort`, and record its acquisitions and predictions.
 
@@ -134,8 +136,11 @@ def rollout(
         results: See `Environment`.
         seed: Passed to `Policy.begin`.
         progress: Show a bar over decision rounds.
+        constraints: What must and must not be acquired, beside the constraints of the cohort's
+            catalog; see `Cohort.constrained`.
     """
     started = clock.perf_counter()
+    cohort = cohort.constrained(constraints)
     env = Environment(cohort, budget, availability, charge_missing, results)
     policy.begin(len(cohort), seed)
     # Below another bar, this one disappears when it is full.
@@ -144,7 +149,8 @@ def rollout(
     ) as bar:
         while env.active.any():
             observation = env.observe()
-            env.step(observation, policy.decide(observation), policy.acts_within_visit)
+            decision = enforce(observation, policy.decide(observation))
+            env.step(observation, decision, policy.acts_within_visit)
             bar.update(int((~env.active).sum()) - bar.n)
     history = env.history()
     probabilities = policy.predict_proba(history)

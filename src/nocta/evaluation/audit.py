@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nocta.core.cohort import Cohort
+from nocta.core.enforce import check_obeyed
 from nocta.core.environment import Availability, Results
 from nocta.core.errors import LeakageError, PlanError
 from nocta.core.history import History
@@ -214,13 +215,14 @@ def _check_causal(policy: Policy, recording: Recording, cut: int) -> None:
 def check_rules(recording: Recording, cohort: Cohort) -> None:
     """Check the rules of the environment from the recording alone.
 
-    Time moves forward; nothing is acquired twice, closed or over budget; no result is shown before
-    its visit is over.
+    Time moves forward; nothing is acquired twice, closed or over budget; no constraint is broken;
+    no result is shown before its visit is over.
     """
     time = np.full(len(cohort), -1)
     visiting = np.zeros(len(cohort), dtype=bool)
     asked = np.zeros(cohort.recorded.shape, dtype=bool)
     for observation, decision in recording.rounds:
+        check_obeyed(observation, decision)
         if recording.terms.results == "after-visit":
             _check_hidden(observation, time, visiting)
         go = ~decision.stop

@@ -33,6 +33,8 @@ class Bands:
     #: `(k, n_resamples)` the metric in every resample. Resample `i` has the same subjects at every
     #: operating point of one cohort, so differences are paired.
     samples: NDArray[np.float64]
+    #: `(k, n_resamples)` the mean cost in the same resamples.
+    cost_samples: NDArray[np.float64]
 
 
 def bootstrap_bands(
@@ -54,7 +56,7 @@ def bootstrap_bands(
             "A bootstrap needs roll-outs of at least two subjects (two groups if there are groups)."
         )
     tails = [(1 - confidence) / 2, (1 + confidence) / 2]
-    qualities, samples, cost_ends = [], [], []
+    qualities, samples, costs = [], [], []
     for rollout in rollouts:
         units = _Units.of(rollout)
         n = len(units.sizes)
@@ -62,17 +64,18 @@ def bootstrap_bands(
         statistic = _statistic(rollout, metric, units)
         qualities.append(float(statistic(np.arange(n)[None])[0]))
         samples.append(statistic(draws))
-        costs = _mean(units.total(rollout.costs), units.sizes)(draws)
-        cost_ends.append(np.quantile(costs, tails))
+        costs.append(_mean(units.total(rollout.costs), units.sizes)(draws))
+    cost_ends = np.quantile(costs, tails, axis=1).T
     ends = np.array([_quantiles(sample, tails) for sample in samples])
     return Bands(
         costs=np.array([r.cost for r in rollouts]),
         qualities=np.array(qualities),
-        cost_low=np.array(cost_ends)[:, 0],
-        cost_high=np.array(cost_ends)[:, 1],
+        cost_low=cost_ends[:, 0],
+        cost_high=cost_ends[:, 1],
         quality_low=ends[:, 0],
         quality_high=ends[:, 1],
         samples=np.array(samples),
+        cost_samples=np.array(costs),
     )
 
 

@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nocta.core.cohort import Cohort
+from nocta.core.enforce import enforce
 from nocta.core.environment import Availability, Results
 from nocta.core.errors import LeakageError, ModelError
 from nocta.core.history import History
@@ -69,7 +70,8 @@ def check_policy(
     """
     shown = results if make_policy(cohort).acts_within_visit else results[:1]
     for availability, share, rule in product(availabilities, budget_shares, shown):
-        limit = None if share is None else share * cohort.catalog.price_of_everything
+        prices = cohort.catalog.price_of_everything, cohort.catalog.price_of_required
+        limit = None if share is None else max(share * prices[0], prices[1])
         terms = Terms(limit, availability, results=rule)
         audit_factory(make_policy, cohort, terms, seed=seed, n_cuts=n_cuts)
         policy = make_policy(cohort)
@@ -164,7 +166,8 @@ def _check_alone(policy: Policy, recording: Recording, n_alone: int) -> None:
     policy.begin(n, recording.seed)
     for observation, decision in recording.rounds:
         for i in map(int, np.flatnonzero(observation.rows < n_alone)):
-            found = policy.decide(observation.subset(np.array([i])))
+            alone = observation.subset(np.array([i]))
+            found = enforce(alone, policy.decide(alone))
             same = found.time[0] == decision.time[i] and (
                 decision.stop[i] or np.array_equal(found.features[0], decision.features[i])
             )
@@ -172,8 +175,8 @@ def _check_alone(policy: Policy, recording: Recording, n_alone: int) -> None:
             said = f"decides differently for a subject alone ({who}) than in the batch"
             _require(policy, same, said)
     for i in range(min(n_alone, n)):
-        alone = policy.predict_proba(recording.rollout.history.subset(np.array([i])))
-        _require_close(policy, alone[0], recording.rollout.probabilities[i])
+        one = policy.predict_proba(recording.rollout.history.subset(np.array([i])))
+        _require_close(policy, one[0], recording.rollout.probabilities[i])
 
 
 def _check_leaves_input(policy: Policy, recording: Recording) -> None:

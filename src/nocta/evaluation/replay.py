@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nocta.core.cohort import Cohort
+from nocta.core.enforce import enforce
 from nocta.core.environment import Availability, Environment, Results
 from nocta.core.history import History
 from nocta.core.policy import Decision, Observation, Policy
@@ -28,7 +29,7 @@ class Terms:
 
 
 class RecordingPolicy(Policy):
-    """Wraps `policy` and keeps each observation with its decision."""
+    """Wraps `policy` and keeps each observation with the decision that was carried out."""
 
     def __init__(self, policy: Policy) -> None:
         self.policy = policy
@@ -41,7 +42,7 @@ class RecordingPolicy(Policy):
 
     def decide(self, observation: Observation) -> Decision:
         kept = _copy(observation)
-        decision = self.policy.decide(observation)
+        decision = enforce(kept, self.policy.decide(observation))
         self.rounds.append((kept, decision))
         return decision
 
@@ -124,7 +125,8 @@ def replay(policy: Policy, world: Cohort, recording: Recording, cut: int) -> Ite
         if not early.any():
             return
         seen = env.observe()
-        yield Round(observation, decision, seen, policy.decide(_copy(seen)), early)
+        found = enforce(seen, policy.decide(_copy(seen)))
+        yield Round(observation, decision, seen, found, early)
         env.step(seen, decision, recording.within_visit)
 
 

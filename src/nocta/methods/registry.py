@@ -48,6 +48,8 @@ def method_names() -> list[str]:
 
 def method_class(name: str) -> type[Method]:
     """The class of a method; raises `ConfigError` if there is none that keeps the contract."""
+    if _is_protocol(name):
+        return _protocol_class(name)
     known = method_names()
     if name.endswith(SUFFIX) and name not in known:
         return _adapted(name.removesuffix(SUFFIX))
@@ -95,11 +97,24 @@ def parse_methods(text: str) -> list[str]:
         return list(METHODS)
     names = list(dict.fromkeys(part.strip() for part in text.split(",") if part.strip()))
     known = method_names()
-    unknown = [name for name in names if name.removesuffix(SUFFIX) not in known]
+    unknown = [
+        name for name in names if name.removesuffix(SUFFIX) not in known and not _is_protocol(name)
+    ]
     if unknown or not names:
         hints = " ".join(f"There is no method '{n}'.{did_you_mean(n, known)}" for n in unknown)
         raise ConfigError(f"{hints or 'No method was named.'} Known: {', '.join(known)}.")
     return names
+
+
+def _is_protocol(name: str) -> bool:
+    """Whether the schema has to say what it is; see `nocta.methods.reference.protocol`."""
+    return name.partition("-")[0] == "protocol" and name not in (*_LOCAL, *_installed())
+
+
+def _protocol_class(name: str) -> type[Method]:
+    from nocta.methods.reference.protocol import protocol_class
+
+    return protocol_class(name)
 
 
 @cache

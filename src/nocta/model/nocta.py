@@ -158,6 +158,7 @@ class NOCTA(BaseEstimator):  # type: ignore[misc]
         availability: Availability = "on-arrival",
         progress: bool = False,
         limits: Limits = DEFAULT_LIMITS,
+        constraints: Any = None,
     ) -> Rollout:
         """Act on a whole cohort (Algorithm 1).
 
@@ -171,11 +172,14 @@ class NOCTA(BaseEstimator):  # type: ignore[misc]
             availability: What is known of missing values beforehand.
             progress: Show a bar.
             limits: How many subjects are rolled out together; it changes no decision.
+            constraints: What must and must not be acquired, beside the constraints of the cohort's
+                catalog, such as `"never mri at 0"`; see `Cohort.constrained`.
 
-        Prices are those of the cohort's catalog; they may differ from those of the fit.
-        Everything acquired and predicted is returned, so memory grows with the cohort.
+        Prices and constraints are those of the cohort's catalog; they may differ from those of the
+        fit. Everything acquired and predicted is returned, so memory grows with the cohort.
         """
         self.check_fits(cohort)
+        cohort = cohort.constrained(constraints)
         cost_weight = self._weight(cost_weight)
         budgets = None if budget is None else np.broadcast_to(budget, len(cohort))
         parts = piece_rows(len(cohort), limits)
@@ -257,6 +261,7 @@ class NOCTA(BaseEstimator):  # type: ignore[misc]
         subject: object | None = None,
         time: int | None = None,
         remaining: float | None = None,
+        constraints: Any = None,
     ) -> Recommendation:
         """The next acquisition of one subject, what it is expected to bring, and the runner-up.
 
@@ -269,6 +274,7 @@ class NOCTA(BaseEstimator):  # type: ignore[misc]
             time: The slot the subject is at; by default that of the last row of a table, or the
                 last one with a request.
             remaining: What may still be spent (a budget), without limit by default.
+            constraints: Beside those of the model; see `rollout`.
         """
         policy = self.policy(cost_weight)
         if not isinstance(history, History):
@@ -282,7 +288,8 @@ class NOCTA(BaseEstimator):  # type: ignore[misc]
             )
         if remaining is not None and not remaining >= 0:
             raise ConfigError(f"remaining is {remaining}; use a number of at least 0.")
-        return recommend(policy, history, self.catalog_, time=time, remaining=remaining)
+        catalog = self.catalog_.constrained(constraints)
+        return recommend(policy, history, catalog, time=time, remaining=remaining)
 
     def choose(
         self, cohort: Cohort, *, availability: Availability = "on-arrival", **asked: Any

@@ -79,7 +79,8 @@ def recommend(
         remaining=np.array([np.inf if remaining is None else remaining], dtype=float),
         catalog=catalog,
         rows=np.zeros(1, dtype=np.int64),
-    )
+    ).reserving()
+    observation.check_reserve()
     scores = score_subjects(policy, observation)
     plans = [_summarize(scores, rank, catalog) for rank in range(scores.prices.shape[1])]
     best, if_stopping = plans[0], float(scores.found.stopping[0])
@@ -90,7 +91,7 @@ def recommend(
         features=_names(catalog, scores.decision.features[0]),
         cost=float(scores.cost[0]),
         plan=best,
-        stopping=PlanSummary({}, 0.0, 0.0, max(if_stopping, 0.0), if_stopping),
+        stopping=_nothing_more(observation, scores, if_stopping),
         runner_up=next((plan for plan in plans[1:] if plan.visits != best.visits), None),
         prediction=scores.probabilities[0].tolist(),
         cost_weight=float(policy.cost_weight),
@@ -105,6 +106,18 @@ def _summarize(scores: Scores, rank: int, catalog: Catalog) -> PlanSummary:
     numbers = (scores.prices, found.charges, np.maximum(found.losses, 0.0), found.scores)
     visits = {int(t): _names(catalog, plan[t]) for t in np.flatnonzero(plan.any(axis=1))}
     return PlanSummary(visits, *(float(array[0, rank]) for array in numbers))
+
+
+def _nothing_more(observation: Observation, scores: Scores, loss: float) -> PlanSummary:
+    """The plan of acquiring nothing but what the constraints always acquire."""
+    catalog, due, found = observation.catalog, observation.due[0], scores.found
+    same = np.flatnonzero((found.plans[0] == due).all(axis=(1, 2)))
+    if same.size:
+        return _summarize(scores, int(same[0]), catalog)
+    visits = {int(t): _names(catalog, due[t]) for t in np.flatnonzero(due.any(axis=1))}
+    cost = float(catalog.cost_of(due))
+    objective = loss + float(found.cost_weight[0]) * cost
+    return PlanSummary(visits, cost, cost, max(loss, 0.0), objective)
 
 
 def _names(catalog: Catalog, features: NDArray[np.bool_]) -> list[str]:

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nocta.core.catalog import Catalog
+from nocta.core.enforce import enforce
 from nocta.core.errors import ConfigError
 from nocta.core.policy import Decision, Observation
 from nocta.planning.algorithm import PlanningPolicy
@@ -48,7 +49,7 @@ def score_subjects(policy: PlanningPolicy, observation: Observation) -> Scores:
         parts.append(policy.best_plans(observation.subset(~last)))
     order = np.argsort(np.concatenate([rows[last], rows[~last]]))
     found = FoundPlans.concatenate(parts).take(order)
-    decision = Decision.from_plans(found.plans[:, 0])
+    decision = enforce(observation, Decision.from_plans(found.plans[:, 0]))
     first = np.zeros_like(found.plans[:, 0])
     first[rows, np.maximum(decision.time, 0)] = decision.features
     return Scores(decision, catalog.cost_of(first), found, catalog.cost_of(found.plans), proba)
@@ -97,7 +98,8 @@ def score_histories(
             remaining=np.full(len(rows), np.inf if budget is None else budget),
             catalog=model.catalog_,
             rows=np.arange(len(rows)),
-        )
+        ).reserving()
+        observation.check_reserve()
         columns = _columns(score_subjects(policy, observation), model)
         known = {"subject": pa.array(table.subjects[rows].tolist()), "now": table.time[rows]}
         if table.calendar.is_dated:

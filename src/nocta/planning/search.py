@@ -1,7 +1,8 @@
 """Search for the best plan: by a beam over time, or from a sample of plans.
 
-Every plan returned is feasible: its slots are open and it fits the remaining budget. The empty plan
-is always a candidate.
+Every plan returned is feasible: its slots are open, it fits the remaining budget, and no part of it
+closes another by a constraint. The empty plan is always a candidate; if something is always
+acquired, the plan of nothing else takes its place.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from numpy.typing import NDArray
 from nocta.core.estimator import NoctEstimator
 from nocta.core.policy import Observation
 from nocta.core.random_plans import guided_plans, uniform_plans
+from nocta.core.rules import Ledger, Rules
 from nocta.planning.estimators.sequential import SequentialEstimator
 from nocta.planning.space import ActionTable
 
@@ -90,8 +92,10 @@ def beam_search(
     it limits both widths if many subsets are offered.
     """
     n, first = len(observation), int(observation.time[0]) + 1
-    open_slots = torch.from_numpy(observation.open_slots)
-    remaining = torch.from_numpy(observation.remaining)
+    open_slots = torch.from_numpy(observation.offered_slots)
+    remaining = torch.from_numpy(_unreserved(observation))
+    rules = observation.catalog.rules
+    prefixes = None if rules is None else _Prefixes(rules, observation)
     # With many subsets, more prefixes are not worth the time, and a wide first beam would not fit
     # in memory.
     most = max(len(s) for s in actions.subsets[first:])
@@ -110,9 +114,11 @@ def beam_search(
         price = torch.from_numpy(actions.prices[k])
         charge = torch.from_numpy(charges[k]).float()
         q, s = parents.shape[1], len(subsets)
-        closed = (subsets & ~open_slots[:, k, None]).any(-1)  # (n, s)
+        closed = (subsets & ~open_slots[:, k, None]).any(-1)[:, None]  # (n, 1, s)
+        if prefixes is not None:
+            closed = prefixes.closed(k, actions.subsets[k])  # (n, q, s)
         bill = spent[:, :, None] + price  # (n, q, s)
-        wrong = closed[:, None] | (bill > remaining[:, None, None] + 1e-9)
+        wrong = closed | (bill > remaining[:, None, None] + 1e-9)
         state, loss = estimator.branch(state, k, parents, subsets)
         score = total[:, :, None] + loss + weight * charge
         score = torch.where(wrong, _INFEASIBLE, score).view(n, q * s)
@@ -123,6 +129,8 @@ def beam_search(
         losses = (losses[:, :, None] + loss).view(n, q * s).gather(1, keep)
         chosen = chosen.gather(1, (keep // s)[..., None].expand(-1, -1, actions.n_times)).clone()
         chosen[:, :, k] = keep % s
+        if prefixes is not None:
+            prefixes.extend(k, (keep // s).numpy(), actions.subsets[k][(keep % s).numpy()])
         parents = keep
     best = total.topk(min(n_best, total.shape[1]), largest=False, sorted=True).indices
     # If fewer are feasible, stopping stands in for the rest.
@@ -132,10 +140,49 @@ def beam_search(
     plans = np.zeros((*picked.shape, actions.subsets[0].shape[1]), dtype=bool)
     for k in times:
         plans[:, :, k] = actions.subsets[k][picked[:, :, k]]
+    if prefixes is not None:
+        plans &= prefixes.possible[:, None]
     charged = np.sum([charges[k][picked[:, :, k]] for k in times], axis=0)
     expected = losses.double()
     found = expected.gather(1, best).numpy()
     return FoundPlans(plans, found, charged, cost_weight, expected[:, 0].numpy())
+
+
+class _Prefixes:
+    """What the constraints close to each prefix of a beam."""
+
+    def __init__(self, rules: Rules, observation: Observation) -> None:
+        self.rules, self.offered = rules, observation.offered_slots
+        self.due = observation.due
+        #: What is always acquired stays in a plan only if it can be, `(n, L, M)`.
+        self.possible = self.offered & (~rules.required | self.due)
+        acquired = observation.committed
+        self.ledger = Ledger.empty(len(observation), 1, acquired.shape[2])
+        for k in range(acquired.shape[1]):
+            self.ledger = self.ledger.with_visit(k, acquired[:, None, k])
+
+    def closed(self, slot: int, subsets: NDArray[np.bool_]) -> torch.Tensor:
+        """Which subsets, `(s, M)`, may not continue each prefix, `(n, q, s)`."""
+        later = self.due.copy()
+        later[:, :slot] = False
+        closed = self.rules.closed_at(slot, self.ledger, later[:, None])
+        closed |= ~self.offered[:, None, slot]
+        # What is always acquired is in every subset; it cannot decide between them.
+        optional = (subsets & ~self.rules.required[slot]).astype(np.float32)
+        return torch.from_numpy(closed.astype(np.float32) @ optional.T > 0)
+
+    def extend(self, slot: int, parents: NDArray[np.int64], chosen: NDArray[np.bool_]) -> None:
+        """Continue prefixes, `(n, w)` positions, by what they acquire, `(n, w, M)`."""
+        rows = np.arange(len(parents))[:, None]
+        before = Ledger(*(array[rows, parents] for array in self.ledger))
+        self.ledger = before.with_visit(slot, chosen & self.possible[:, None, slot])
+
+
+def _unreserved(observation: Observation) -> NDArray[np.float64]:
+    """What plans may cost, `(n,)`: they contain what the budget was set aside for."""
+    if not observation.catalog.price_of_required:
+        return observation.remaining
+    return observation.remaining + observation.catalog.cost_of(observation.due)
 
 
 def draw_candidates(
@@ -172,7 +219,11 @@ def sample_search(
     own = np.broadcast_to(plans, (len(observation), *plans.shape))
     prices = np.broadcast_to(catalog.cost_of(plans), own.shape[:2])
     charged = np.broadcast_to(charges, own.shape[:2])
-    if observation.available is not None:
+    if catalog.rules is not None:
+        own = _repaired(observation, own)
+        prices = charged = catalog.cost_of(own)
+        losses = estimator.score_plans(observation, own)
+    elif observation.available is not None:
         # Slots known to be missing are not requested, so they are neither scored nor charged.
         own = own & observation.open_slots[:, None]
         prices = charged = catalog.cost_of(own)
@@ -181,10 +232,18 @@ def sample_search(
         losses = estimator.score_plans(observation, plans)
     expected = losses.double().numpy()
     scores = expected + cost_weight[:, None] * charged
-    scores = np.where(prices > observation.remaining[:, None] + 1e-9, _INFEASIBLE, scores)
+    scores = np.where(prices > _unreserved(observation)[:, None] + 1e-9, _INFEASIBLE, scores)
     order = np.argsort(scores, axis=1, kind="stable")[:, :n_best]
     rows = np.arange(len(own))[:, None]
     order = np.where(scores[rows, order] < _INFEASIBLE / 2, order, 0)
     return FoundPlans(
         own[rows, order], expected[rows, order], charged[rows, order], cost_weight, expected[:, 0]
     )
+
+
+def _repaired(observation: Observation, plans: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """Each subject's plans, `(n, p, L, M)`, as the constraints require and allow them."""
+    rules = observation.catalog.rules
+    assert rules is not None
+    offered, acquired = observation.offered_slots[:, None], observation.committed[:, None]
+    return rules.repaired(plans, offered, acquired)

@@ -50,6 +50,20 @@ class ActionTable:
         )
         return replace(self, prices=prices, charges=charges)
 
+    def obeying(self, catalog: Catalog) -> ActionTable:
+        """The same at the catalog's prices, without subsets that its constraints never allow.
+
+        What is always acquired at a slot is in all its subsets; so is every partner. Acquiring
+        nothing more than that takes the place of the empty subset as the first.
+        """
+        table = self.at_prices(catalog)
+        if catalog.rules is None:
+            return table
+        subsets = tuple(_obeying(catalog, t, s) for t, s in enumerate(table.subsets))
+        prices = tuple(_prices_at(catalog, t, s) for t, s in enumerate(subsets))
+        charges = tuple(table._charges_of(catalog, t, s) for t, s in enumerate(subsets))
+        return replace(table, subsets=subsets, prices=prices, charges=charges)
+
     def with_charges(self, catalog: Catalog, train: Cohort | None) -> ActionTable:
         """The same subsets at this catalog's prices."""
         prices = tuple(_prices_at(catalog, t, s) for t, s in enumerate(self.subsets))
@@ -67,17 +81,24 @@ class ActionTable:
         A subset that is not offered is charged the mean share of its single features.
         """
         total = np.zeros(len(plans))
-        for t, (subsets, charges) in enumerate(zip(self.subsets, self.charges, strict=True)):
+        for t in range(self.n_times):
             chosen, which = np.unique(plans[:, t], axis=0, return_inverse=True)
-            single = subsets.sum(axis=1) == 1
-            listed = chosen @ (subsets[single].T @ self.prices[t][single])
-            charged = chosen @ (subsets[single].T @ charges[single])
-            share = np.divide(charged, listed, out=np.ones_like(listed), where=listed > 0)
-            bills = share * _prices_at(catalog, t, chosen)
-            offered = {s.tobytes(): charge for s, charge in zip(subsets, charges, strict=True)}
-            found = [offered.get(s.tobytes(), bill) for s, bill in zip(chosen, bills, strict=True)]
-            total += np.array(found)[which.reshape(-1)]
+            total += self._charges_of(catalog, t, chosen)[which.reshape(-1)]
         return total
+
+    def _charges_of(
+        self, catalog: Catalog, time: int, chosen: NDArray[np.bool_]
+    ) -> NDArray[np.float64]:
+        """Expected charges of subsets at a slot, `(c, M)` to `(c,)`, offered or not."""
+        subsets, charges = self.subsets[time], self.charges[time]
+        single = subsets.sum(axis=1) == 1
+        listed = chosen @ (subsets[single].T @ self.prices[time][single])
+        charged = chosen @ (subsets[single].T @ charges[single])
+        share = np.divide(charged, listed, out=np.ones_like(listed), where=listed > 0)
+        bills = share * _prices_at(catalog, time, chosen)
+        offered = {s.tobytes(): charge for s, charge in zip(subsets, charges, strict=True)}
+        found = [offered.get(s.tobytes(), bill) for s, bill in zip(chosen, bills, strict=True)]
+        return np.array(found)
 
 
 def _charges_at(
@@ -104,6 +125,17 @@ def _subsets_at(catalog: Catalog, time: int, worth: NDArray[np.float64]) -> NDAr
         out[:, features] = chosen
         return out
     return _proposal(catalog, time, features, worth)
+
+
+def _obeying(catalog: Catalog, time: int, subsets: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """Subsets that the constraints may allow at a slot, each once; the smallest is the first."""
+    rules = catalog.rules
+    assert rules is not None
+    required = rules.required[time]
+    asked = rules.with_partners(subsets) | required
+    allowed = ~(asked & ~catalog.open_slots[time] & ~required).any(axis=1)
+    rows = {row.tobytes(): row for row in [required, *asked[allowed]]}
+    return np.stack(list(rows.values()))
 
 
 def _proposal(

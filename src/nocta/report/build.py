@@ -5,7 +5,6 @@ from __future__ import annotations
 import base64
 import io
 from collections.abc import Sequence
-from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +15,7 @@ from nocta.report.acquisition import HeatTable, heat_table
 from nocta.report.classes import class_table
 from nocta.report.differences import difference_tables, paired_tests
 from nocta.report.headline import is_protocol, manager_sentences, ranking
+from nocta.report.page import render_page
 from nocta.report.plots.dynamics import dynamics_figure
 from nocta.report.plots.frontier import METRIC_LABELS, Panel, frontier_figure, with_bands
 from nocta.report.plots.promises import promise_figure
@@ -57,25 +57,12 @@ def render(
     comparison: Comparison, *, drift: tables.Table | None = None, warnings: Sequence[str] = ()
 ) -> str:
     """The page; `drift` says how the subjects differ from those a model was fitted to."""
-    import jinja2
-
-    environment = jinja2.Environment(
-        loader=jinja2.PackageLoader("nocta.report", "templates"),
-        autoescape=True,
-        undefined=jinja2.StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    return environment.get_template("report.html.j2").render(
-        **_content(comparison), drift=drift, warnings=warnings
-    )
+    return render_page("report.html.j2", **_content(comparison), drift=drift, warnings=warnings)
 
 
 def _content(comparison: Comparison) -> dict[str, Any]:
     view = ReportView(comparison)
-    style = resources.files("nocta.report").joinpath("templates/report.css").read_text("utf-8")
     return {
-        "style": style,
         "comparison": comparison,
         "setup": comparison.setup,
         "view": view,

@@ -9,9 +9,12 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from nocta.core.catalog import Catalog
 from nocta.core.errors import ConfigError
 from nocta.exact.curve import ExactCurve
 from nocta.exact.yardstick import Yardstick
+from nocta.methods.reference.protocol import PROTOCOL, protocol_plans
+from nocta.methods.registry import method_names
 from nocta.model.files import write_atomically
 from nocta.runs.job import build_method
 from nocta.runs.optimum import known_yardstick
@@ -125,11 +128,14 @@ def compare(
     store = JobStore(Path(directory))
     jobs = list({job.name: job for job in jobs}.values())
     _check(setup, jobs)
+    cohort = setup.source.load(0)
+    jobs = with_protocols(cohort.catalog, jobs)
     n_left = sum(not store.is_finished(job) for job in jobs)
     if dask is not None or n_processes(n_jobs, n_left) > 1:
         dataset = setup.source.data if setup.source.schema is None else None
         check_workers_know(dataset, (job.method for job in jobs))
-    cohort = setup.source.load(0)
+    for budget in setup.budgets:
+        cohort.catalog.check_budget(budget)
     setup.source.split(cohort, 0)
     store.open(setup, hash_data(cohort), jobs)
     labels = list(dict.fromkeys(job.label for job in jobs))
@@ -150,6 +156,20 @@ def compare(
                 text = table.to_csv(index=False, float_format="%.6g", lineterminator="\n")
                 write_atomically(comparison.directory / name, text)
     return comparison
+
+
+def with_protocols(catalog: Catalog, jobs: Sequence[Job]) -> list[Job]:
+    """The jobs and, at every seed, the protocols of the schema if they are not among them.
+
+    Raises `ConfigError` for a protocol that the schema does not have.
+    """
+    for job in jobs:
+        if job.method.partition("-")[0] == PROTOCOL and job.method not in method_names():
+            protocol_plans(catalog, job.method)
+    seeds = dict.fromkeys(job.seed for job in jobs)
+    added = make_jobs(protocol_plans(catalog), seeds)
+    there = {(job.method, job.seed) for job in jobs}
+    return [*jobs, *(job for job in added if (job.method, job.seed) not in there)]
 
 
 def own_predictor_notes(setup: Setup, jobs: Sequence[Job]) -> list[str]:

@@ -10,13 +10,16 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from nocta.core.cohort import Cohort
 from nocta.core.metrics import summarize
+from nocta.core.policy import Policy
 from nocta.core.rollout import Rollout
 from nocta.evaluation.bootstrap import bootstrap_bands
 from nocta.methods.nocta import model_of
 from nocta.methods.reference.greedy import GreedyOptions, greedy_path, slot_blocks
+from nocta.methods.reference.protocol import protocol_settings
 from nocta.methods.references import plan_setting, with_ends
 from nocta.methods.saving import SavedMethod
 from nocta.model.choice.default import KEY, first_default
@@ -57,21 +60,23 @@ def reference_settings(
     settings: Sequence[dict[str, Any]],
     default: Mapping[str, Any],
 ) -> list[dict[str, Any]]:
-    """What a model is held against: nothing, everything, and a static schedule.
-
-    A schedule that the user follows today belongs here too.
-    """
+    """What a model is held against: nothing, everything, protocols, and a static schedule."""
     ends = [s for s in with_ends(list(settings)) if s not in settings]
+    ends += protocol_settings(saved.catalog_, default) if ends else []
     if not ends or not saved.method.shares_predictor or saved.name == "static":
         return ends
-    policy = saved.policy(default)
     cost = saved.rollout(val, default).cost
-    blocks = slot_blocks(saved.catalog_.open_slots)
-    path = greedy_path(policy, val, blocks, seed=saved.seed, options=_SHORT)  # type: ignore[arg-type]
-    slots = path.plans[int(np.abs(path.costs - cost).argmin())]
+    slots = schedule_of_cost(saved.policy(default), val, cost, saved.seed)
     if not slots.any():
         return ends
     return [*ends, plan_setting("static", slots, saved.catalog_, default)]
+
+
+def schedule_of_cost(policy: Policy, val: Cohort, cost: float, seed: int) -> NDArray[np.bool_]:
+    """The greedy schedule, `(L, M)`, whose mean cost comes closest; the policy only predicts."""
+    blocks = slot_blocks(val.catalog.open_slots)
+    path = greedy_path(policy, val, blocks, seed=seed, options=_SHORT)  # type: ignore[arg-type]
+    return np.asarray(path.plans[int(np.abs(path.costs - cost).argmin())])
 
 
 def measured(rollout: Rollout) -> dict[str, Any]:

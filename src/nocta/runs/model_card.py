@@ -14,6 +14,7 @@ from nocta.methods.nocta import estimator_of, model_of
 from nocta.methods.saving import SavedMethod
 from nocta.model.nocta import NOCTA
 from nocta.runs.point_text import default_sentence, point_table
+from nocta.runs.protocol_text import sentences_of_record
 
 _WHAT = {
     "auto": "NOCTA, in the form that did best on validation.",
@@ -56,8 +57,10 @@ def model_card(saved: SavedMethod) -> str:
         ),
         "## Costs",
         _costs(catalog),
+        _constraints(catalog),
         "## On validation",
         _validation(saved),
+        " ".join(sentences_of_record(record, currency=catalog.currency)),
         f"Intervals of the AP are 95 %, by bootstrap over subjects. Acquiring everything that was "
         f"recorded of these subjects costs "
         f"{money(record['cost_of_everything'], catalog.currency)} per subject (every slot of the "
@@ -144,6 +147,11 @@ def _slots(record: dict[str, Any]) -> str:
     if not times:
         return ""
     return f", at {', '.join(f'{time:g}' for time in times)} ({escaped(record['time_unit'])})"
+
+
+def _constraints(catalog: Catalog) -> str:
+    said = catalog.constraints.sentences()
+    return f"Constraints that it obeys:\n\n{_list(*said)}" if said else ""
 
 
 def _costs(catalog: Catalog) -> str:

@@ -11,6 +11,7 @@ from nocta.core.cohort import Cohort
 from nocta.core.environment import Availability
 from nocta.core.errors import ConfigError, DataError
 from nocta.evaluation.audit import AuditReport, audit
+from nocta.methods.reference.protocol import protocol_settings
 from nocta.methods.references import PLAN, with_ends
 from nocta.methods.saving import SavedMethod, as_saved
 from nocta.model.nocta import NOCTA
@@ -51,6 +52,7 @@ def subjects_to_judge(
     part: Part | None = None,
     own: Part = "test",
     data_options: Mapping[str, Any] | None = None,
+    constraints: Any = None,
 ) -> Judged:
     """Read data the way the model's own were read, and take the part it never saw.
 
@@ -64,7 +66,78 @@ def subjects_to_judge(
         part: By default the part `own` of the model's own data, and all of any other data.
         own: See `part`.
         data_options: Options of the loader, in place of those of the model's own data.
+        constraints: What must and must not be acquired, beside the constraints of the model (of
+            the schema, if one is given).
     """
+    found = read_as_fitted(
+        model,
+        data,
+        table=table,
+        schema=schema,
+        path=path,
+        data_options=data_options,
+        constraints=constraints,
+    )
+    cohort, said = found.cohort, {"remarks": found.remarks, "warnings": found.warnings}
+    if part in ("test", "validation") and not found.same:
+        raise ConfigError(
+            f"'{data}' is not what the model was fitted on, so it has no {part} part. Use "
+            f"--part all if none of these subjects was among the {model.record_['n_train']} "
+            f"it was trained on."
+        )
+    if found.same and part != "all":
+        chosen = part or own
+        _, val, test = found.parts(model)
+        if chosen == "test":
+            note = f"{len(test)} subjects kept aside when the model was fitted"
+            return Judged(test, "test", note, **said)
+        note = (
+            f"{len(val)} validation subjects of the fit, which also decided when training stopped"
+        )
+        return Judged(val, "validation", note, **said)
+    warning = (
+        "all subjects, including those it was trained on, so scores are optimistic"
+        if found.same
+        else "all subjects of other data; none may be among those it was trained on"
+    )
+    return Judged(cohort, "all", f"{len(cohort)} subjects: {warning}", **said)
+
+
+@dataclass(frozen=True)
+class ReadData:
+    """Data read the way those of a model were.
+
+    Args:
+        source: How they would be split.
+        same: Whether they are the data of the fit, whatever the prices.
+        remarks: What was left out, in sentences.
+        warnings: Problems with the files.
+    """
+
+    cohort: Cohort
+    source: DataSource
+    same: bool
+    remarks: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
+
+    def parts(self, model: NOCTA | SavedMethod) -> tuple[Cohort, Cohort, Cohort]:
+        """Train, validation and test subjects, as the fit split them."""
+        if self.source.schema is not None and self.same:
+            _check_split(model, self.cohort, self.source.data)
+        return self.source.split(self.cohort, model.record_["request"]["seed"])
+
+
+def read_as_fitted(
+    model: NOCTA | SavedMethod,
+    data: str,
+    *,
+    table: bool,
+    schema: Path | None = None,
+    path: Path | None = None,
+    data_options: Mapping[str, Any] | None = None,
+    constraints: Any = None,
+) -> ReadData:
+    """Read data the way a model's own were read; see `subjects_to_judge`."""
     request = model.record_.get("request")
     if request is None:
         raise ConfigError("This model does not say how its data were split; use `nocta fit`.")
@@ -78,6 +151,7 @@ def subjects_to_judge(
         fractions=None if stored["fractions"] is None else tuple(stored["fractions"]),
         data_options={**known, **(data_options or {})},
     )
+    said: dict[str, Any]
     if table:
         how = model.schema_ if schema is None else schema
         # Other data need not have every class and visit.
@@ -91,30 +165,9 @@ def subjects_to_judge(
     model.check_fits(cohort)
     # At other prices they are still the same subjects.
     same = hash_data(cohort.with_catalog(model.catalog_)) == request["data_hash"]
-    if part in ("test", "validation") and not same:
-        raise ConfigError(
-            f"'{data}' is not what the model was fitted on, so it has no {part} part. Use "
-            f"--part all if none of these subjects was among the {model.record_['n_train']} "
-            f"it was trained on."
-        )
-    if same and part != "all":
-        if table:
-            _check_split(model, cohort, data)
-        chosen = part or own
-        _, val, test = source.split(cohort, request["seed"])
-        if chosen == "test":
-            note = f"{len(test)} subjects kept aside when the model was fitted"
-            return Judged(test, "test", note, **said)
-        note = (
-            f"{len(val)} validation subjects of the fit, which also decided when training stopped"
-        )
-        return Judged(val, "validation", note, **said)
-    warning = (
-        "all subjects, including those it was trained on, so scores are optimistic"
-        if same
-        else "all subjects of other data; none may be among those it was trained on"
-    )
-    return Judged(cohort, "all", f"{len(cohort)} subjects: {warning}", **said)
+    if schema is None:
+        cohort = cohort.constrained(model.catalog_.constraints)
+    return ReadData(cohort.constrained(constraints), source, same, **said)
 
 
 def _check_split(model: NOCTA | SavedMethod, cohort: Cohort, data: str) -> None:
@@ -168,6 +221,14 @@ def with_references(model: SavedMethod, kept: list[dict[str, Any]]) -> list[dict
         if point["setting"]["acquire"] == PLAN
     ]
     return [*with_ends(kept), *schedules]
+
+
+def protocols_to_judge(model: NOCTA | SavedMethod, judged: Judged) -> list[dict[str, Any]]:
+    """The fixed schedules of the schema as reference points; the default point predicts."""
+    model, catalog = as_saved(model), judged.cohort.catalog
+    if not catalog.protocols:
+        return []
+    return protocol_settings(catalog, model.default_point.setting)
 
 
 def _own_settings(

@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nocta.core.cohort import Cohort
+from nocta.core.constraints import Constraints
 from nocta.core.environment import Availability, Results
 from nocta.core.errors import ConfigError, DataError
 from nocta.core.options import Count, CountOrZero, NonNegative, Preset, check_arguments
@@ -57,6 +58,8 @@ class DataSource:
         max_subjects: Take at most this many subjects, drawn with the seed; for quick runs.
         data_options: Options of a built-in data set's loader, as plain data; its card lists
             them. With an option `seed`, a drawn data set is the same for every seed of the run.
+        constraints: What must and must not be acquired, beside the schema's own constraints; as in
+            `schema.toml`, or as sentences (see `Constraints.read`).
     """
 
     data: str
@@ -66,9 +69,11 @@ class DataSource:
     fractions: tuple[float, ...] | None = None
     max_subjects: Count | None = None
     data_options: Mapping[str, Any] = field(default_factory=dict, hash=False)
+    constraints: Any = field(default_factory=dict, hash=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "data_options", _as_json(self.data_options))
+        object.__setattr__(self, "constraints", Constraints.read(self.constraints).to_dict())
         check_arguments(self)
         sizes = self.fractions
         if sizes is not None and (len(sizes) != 3 or min(sizes) <= 0 or abs(sum(sizes) - 1) > 1e-6):
@@ -102,10 +107,11 @@ class DataSource:
     def is_as_published(self) -> bool:
         """Whether it is a built-in data set with its own features, prices and labels.
 
-        Only then can it be compared with published results or a known optimum. The number of
-        drawn subjects does not matter.
+        Only then can it be compared with published results or a known optimum, and only without
+        constraints. The number of drawn subjects does not matter.
         """
-        return self.schema is None and self.data_options.keys() <= {"n_subjects", "seed"}
+        plain_data = self.data_options.keys() <= {"n_subjects", "seed"}
+        return self.schema is None and plain_data and not self.constraints
 
     def load(self, seed: int) -> Cohort:
         """The whole cohort of a seed. A process reads files once, however many jobs it runs."""
@@ -113,7 +119,7 @@ class DataSource:
         if self.max_subjects is not None and len(cohort) > self.max_subjects:
             rng = np.random.default_rng(seed)
             cohort = cohort.subset(np.sort(rng.permutation(len(cohort))[: self.max_subjects]))
-        return cohort
+        return cohort.constrained(self.constraints)
 
     def summary(self, seed: int) -> LoadSummary:
         """What was read for a seed, what was left out, and why; files are not read again."""
@@ -121,7 +127,7 @@ class DataSource:
 
     def _read(self, seed: int) -> _Reading:
         # Fractions do not matter for reading; a split column does.
-        source = replace(self, fractions=None, max_subjects=None)
+        source = replace(self, fractions=None, max_subjects=None, constraints={})
         return _read(source, seed if self.is_drawn else 0, self.file_states())
 
     def file_states(self) -> tuple[Any, ...]:

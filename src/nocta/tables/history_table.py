@@ -142,7 +142,7 @@ def _histories(
         return None
     values = values_by_slot(catalog, rows, cells)
     note_closed(catalog, values, issues)
-    values = np.where(catalog.expand(catalog.open_slots), values, np.float32(np.nan))
+    values = np.where(catalog.expand(catalog.offered_slots), values, np.float32(np.nan))
     known = [~np.isnan(values[:, :, catalog.owner == m]) for m in range(catalog.n_features)]
     acquired = np.stack([columns.any(axis=2) for columns in known], axis=2)
     visits = flags_by_slot(rows, np.ones(len(source), dtype=bool))
@@ -154,7 +154,7 @@ def _histories(
     time = np.where(visits.any(axis=1), last, -1).astype(np.int64)
     time[list(late)] = rows.n_slots - 1
     return HistoryTable(
-        history=History(values, acquired, refused & ~acquired & catalog.open_slots, context),
+        history=History(values, acquired, refused & ~acquired & catalog.offered_slots, context),
         subjects=to_ids(rows.subjects),
         time=time,
         notes=tuple(issues.notes),

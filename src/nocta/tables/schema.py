@@ -13,8 +13,10 @@ from typing import TYPE_CHECKING, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from nocta.core.catalog import Catalog, Feature
+from nocta.core.constraints import Constraints
 from nocta.tables.dates import DateOrder
 from nocta.tables.notation import Decimal
+from nocta.tables.rule_tables import ConstraintTable, ProtocolTable
 
 if TYPE_CHECKING:
     from nocta.core.cohort import Cohort
@@ -91,6 +93,8 @@ class Schema(_Table):
     features: dict[str, FeatureSpec] = {}
     groups: dict[str, GroupSpec] = {}
     visit_fee: VisitFee = VisitFee()
+    constraints: ConstraintTable | None = None  # what every policy must and must not acquire
+    protocols: dict[str, ProtocolTable] = {}  # fixed schedules to compare with
 
     @property
     def clock(self) -> str | None:
@@ -157,6 +161,8 @@ class Schema(_Table):
             group_fees={name: g.fee for name, g in self.groups.items()},
             visit_fee=self.visit_fee.cost,
             currency=self.currency,
+            constraints=Constraints.read(self.constraints.given() if self.constraints else None),
+            protocols=self.protocols,
         )
 
     @classmethod
@@ -185,6 +191,8 @@ class Schema(_Table):
             },
             "groups": {name: GroupSpec(fee=fee) for name, fee in catalog.group_fees.items()},
             "visit_fee": VisitFee(cost=catalog.visit_fee),
+            "constraints": catalog.constraints.to_dict() or None,
+            "protocols": catalog.protocols,
         }
         if not base.get("grid"):
             described["n_visits"] = catalog.n_times

@@ -13,6 +13,7 @@ from pydantic import BaseModel, ValidationError
 
 from nocta.core.errors import Kind, did_you_mean
 from nocta.tables.problems import Issues
+from nocta.tables.rule_tables import ConstraintTable, expected, inline_protocols
 from nocta.tables.schema import EventSpec, FeatureSpec, GroupSpec, Schema, VisitFee
 
 _COLUMN = "the name of a column, in quotes"
@@ -67,7 +68,9 @@ def load_schema(source: str | Path | Schema | Mapping[str, Any], issues: Issues)
     path = Path(source)
     issues.schema = path.name
     try:
-        return _parse(tomllib.loads(path.read_text("utf-8")), issues)
+        data = tomllib.loads(path.read_text("utf-8"))
+        inline_protocols(data, path.parent, issues)
+        return _parse(data, issues)
     except OSError as error:
         issues.add(str(path), f"the schema cannot be read ({error.strerror}).", "Check the path.")
     except UnicodeDecodeError:
@@ -110,6 +113,8 @@ def _known_keys(path: tuple[str, ...]) -> list[str] | None:
     parts: dict[str, type[BaseModel]] = {"features": FeatureSpec, "groups": GroupSpec}
     if len(path) == 1:
         return list(Schema.model_fields)
+    if path[0] == "constraints":
+        return list(ConstraintTable.model_fields) if len(path) == 2 else None
     if path[0] in parts:
         return None if len(path) == 2 else list(parts[path[0]].model_fields)
     tables: dict[str, type[BaseModel]] = {"visit_fee": VisitFee, "event": EventSpec}
@@ -133,8 +138,8 @@ def _report_and_repair(data: dict[str, Any], path: tuple[str, ...], issues: Issu
         hint = did_you_mean(key, known) or f" Allowed keys: {', '.join(known)}."
         issues.add(place, f"there is no key '{key}'.{hint}")
         return
-    expected = _EXPECTED.get(key if known else path[0], "text, in quotes")
-    issues.add(place, f"{key} is {found!r}.", f"It should be {expected}.", kind)
+    what = expected(path) or _EXPECTED.get(key if known else path[0], "text, in quotes")
+    issues.add(place, f"{key} is {found!r}.", f"It should be {what}.", kind)
     if key == "columns" and isinstance(found, str):
         parent[key] = [found]
     elif known and key in _PLACEHOLDERS:

@@ -26,6 +26,7 @@ from nocta.tables.columns import to_ids
 from nocta.tables.labels import read_event, read_labels
 from nocta.tables.problems import Issues
 from nocta.tables.rows import Rows, read_rows, read_subjects
+from nocta.tables.rule_tables import highest_slot
 from nocta.tables.schema import Schema
 from nocta.tables.schema_file import load_schema
 from nocta.tables.source import Source, drop_repeats, open_source
@@ -194,11 +195,14 @@ def _resolved(schema: Schema, catalog: Catalog, classes: list[str]) -> dict[str,
 def read_catalog(schema: Schema, rows: Rows | None, issues: Issues) -> Catalog | None:
     """The catalog of the schema; its problems are added to the issues."""
     lists = [len(f.cost) for f in schema.features.values() if isinstance(f.cost, list)]
+    ruled = schema.model_dump(include={"constraints", "protocols"}, exclude_none=True)
+    lists.append(highest_slot(ruled) + 1)
     try:
         return schema.catalog(max([1, *lists]) if rows is None else rows.n_slots)
     except DataError as error:
         for problem in error.problems:
-            issues.add(issues.schema, problem.what, kind=problem.kind)
+            where = f"{issues.schema}, [{problem.where}]" if problem.where else issues.schema
+            issues.add(where, problem.what, problem.remedy, kind=problem.kind)
     return None
 
 
@@ -237,7 +241,7 @@ def note_closed(catalog: Catalog, values: NDArray[np.float32], issues: Issues) -
     """Note records at visits at which their feature cannot be acquired."""
     for m, feature in enumerate(catalog.features):
         recorded = np.any(~np.isnan(values[:, :, catalog.owner == m]), axis=2)
-        if closed := int(recorded[:, ~catalog.open_slots[:, m]].sum()):
+        if closed := int(recorded[:, ~catalog.offered_slots[:, m]].sum()):
             issues.note(
                 f"{closed} records of '{feature.name}' are at visits at which it cannot be "
                 "acquired; they are not used."

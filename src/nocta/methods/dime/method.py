@@ -207,6 +207,7 @@ class Dime(Method):
 
         def point_at(value: float) -> tuple[float, float]:
             if self.stop == "budget":
+                value = max(value, val.catalog.price_of_required)
                 policy = self._policy_at(-np.inf, budget=value)
                 return cost_and_loss(rollout(policy, val, budget=value, **rules))
             return cost_and_loss(rollout(self._policy_at(value), val, **rules))
@@ -215,7 +216,8 @@ class Dime(Method):
         ends = CurveEnds.of(self.predictor_, val)
         knobs = search_knob(point_at, (1e-4 * high, high), ends, n_points)
         if self.stop == "budget":
-            return [{"budget": round(float(limit), 6)} for limit in knobs]
+            least = val.catalog.price_of_required
+            return [{"budget": max(round(float(limit), 6), least)} for limit in knobs]
         if self.stop == "confidence":
             return [{"confidence": 1 - limit} for limit in knobs]
         return [{"threshold": limit} for limit in knobs]

@@ -3,11 +3,14 @@
 At each step the block of slots with the largest drop of the loss per cost is added. Gains usually
 shrink as more is known, so old gains serve as a ranking: only the best few, and a few drawn at
 random, are computed again (lazy and stochastic greedy).
+
+Under constraints the plan begins with what is always acquired, and a block is added only while the
+whole plan keeps to them.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +22,7 @@ from nocta.core.losses import pair_losses
 from nocta.core.options import Count, Options, Share
 from nocta.core.predictor import Predictor
 from nocta.core.progress import progress_bar
+from nocta.core.rules import Rules
 
 
 class GreedyOptions(Options):
@@ -44,7 +48,8 @@ class GreedyOptions(Options):
 class GreedyPath:
     """Plans that grow from nothing to everything, each with its mean cost and loss."""
 
-    plans: NDArray[np.bool_]  # (k, L, M); the first is empty, each holds the one before
+    #: (k, L, M); the first is empty or what is always acquired, each holds the one before
+    plans: NDArray[np.bool_]
     costs: NDArray[np.float64]  # (k,) on all validation subjects
     losses: NDArray[np.float64]  # (k,) cross-entropy on those that were looked at
 
@@ -90,6 +95,35 @@ def _stack(histories: list[History]) -> History:
     return History(*(np.concatenate(arrays) for arrays in zip(*parts, strict=True)))
 
 
+def allowed_blocks(
+    blocks: NDArray[np.bool_], rules: Rules | None, *, divide: bool = True
+) -> NDArray[np.bool_]:
+    """Blocks as constraints allow them: with partners, and without what is closed.
+
+    A block that is too much by itself is divided into slots, or with `divide=False` thinned out.
+    """
+    if rules is None:
+        return blocks
+    alone = replace(rules, required=np.zeros_like(rules.required), prior=np.zeros_like(rules.prior))
+    out: dict[bytes, NDArray[np.bool_]] = {}
+    for block in blocks:
+        asked = rules.with_partners(block)
+        kept = alone.repaired(asked, ~rules.closed, np.zeros_like(asked))
+        parts = [kept]
+        if divide and (kept != asked).any():
+            parts = [rules.with_partners(_only(block, t, m)) for t, m in np.argwhere(block)]
+        for part in (part & ~rules.required for part in parts):
+            if part.any() and not (part & rules.closed).any():
+                out[part.tobytes()] = part
+    return np.stack(list(out.values())) if out else blocks[:0]
+
+
+def _only(block: NDArray[np.bool_], time: int, feature: int) -> NDArray[np.bool_]:
+    single = np.zeros_like(block)
+    single[time, feature] = True
+    return single
+
+
 def slot_blocks(open_slots: NDArray[np.bool_], max_blocks: int = 400) -> NDArray[np.bool_]:
     """What can be added at a step, `(b, L, M)`: single slots, or stretches if there are many.
 
@@ -119,24 +153,28 @@ def greedy_path(
     seed: int,
     options: GreedyOptions | None = None,
     progress: bool = False,
+    divide: bool = True,
 ) -> GreedyPath:
     """Add block after block, each time the one with the largest drop of the loss per cost.
 
     `blocks` `(b, L, M)` are disjoint sets of slots. The seed decides which subjects are looked at
-    and which blocks are tried at random.
+    and which blocks are tried at random. The constraints are those of the cohort's catalog; see
+    `allowed_blocks`.
     """
     options = options or GreedyOptions()
+    rules = cohort.catalog.rules
+    blocks = allowed_blocks(blocks, rules, divide=divide)
     rng = np.random.default_rng(seed)
     sample = cohort
     if len(cohort) > options.max_subjects:
         chosen = rng.choice(len(cohort), size=options.max_subjects, replace=False)
         sample = cohort.subset(np.sort(chosen))
-    search = _Search(PlanJudge(predictor, sample), blocks, options, rng)
+    search = _Search(PlanJudge(predictor, sample), blocks, options, rng, rules)
     with progress_bar(total=len(blocks), desc="greedy slots", show=progress) as bar:
-        while search.left.any():
+        while search.can_grow():
             search.add_next()
             bar.update(len(search.path) - bar.n)
-    plans = np.concatenate([np.zeros((1, *blocks.shape[1:]), bool), np.stack(search.path)])
+    plans = np.stack([search.start, *search.path])
     return GreedyPath(plans, PlanJudge(predictor, cohort).costs(plans), search.judge.losses(plans))
 
 
@@ -148,27 +186,42 @@ class _Search:
     blocks: NDArray[np.bool_]
     options: GreedyOptions
     rng: np.random.Generator
+    rules: Rules | None = None
 
     def __post_init__(self) -> None:
         self.left = np.ones(len(self.blocks), dtype=bool)
         self.worth = np.full(len(self.blocks), np.inf)  # as of when it was last computed
-        self.plan = np.zeros(self.blocks.shape[1:], dtype=bool)
+        shape = self.blocks.shape[1:]
+        self.start = np.zeros(shape, dtype=bool) if self.rules is None else self.rules.required
+        self.plan = self.start
         self.path: list[NDArray[np.bool_]] = []
         self.loss = float(self.judge.losses(self.plan[None])[0])
         self.lowest, self.stale_steps, self.n_evaluations = self.loss, 0, 0
+
+    def can_grow(self) -> bool:
+        """Whether any block can be added."""
+        return bool(self._allowed().any())
+
+    def _allowed(self) -> NDArray[np.bool_]:
+        """Blocks that are not added yet and can be, `(b,)`."""
+        if self.rules is None or not self.left.any():
+            return self.left
+        return np.asarray(self.left & self.rules.allow(self.plan | self.blocks))
 
     def add_next(self) -> None:
         """Add the best block, or several at once if many have been added already."""
         tired = self.stale_steps >= self.options.patience
         spent = self.n_evaluations >= self.options.max_evaluations
         for block in self._ranked().tolist() if tired or spent else self._best():
+            if self.rules is not None and not self.rules.allow(self.plan | self.blocks[block]):
+                continue
             self.left[block] = False
             self.plan = self.plan | self.blocks[block]
             self.path.append(self.plan)
 
     def _ranked(self) -> NDArray[np.int64]:
-        """Blocks not added yet, the most promising first."""
-        left = np.flatnonzero(self.left)
+        """Blocks that can be added, the most promising first."""
+        left = np.flatnonzero(self._allowed())
         return left[np.argsort(-self.worth[left], kind="stable")]
 
     def _best(self) -> list[int]:
@@ -176,7 +229,7 @@ class _Search:
         losses: dict[int, float] = {}
         waiting = self._ranked().tolist()
         n_fresh = self.options.n_fresh
-        if len(self.blocks) <= self.options.exact_below or np.isinf(self.worth).any():
+        if len(self.blocks) <= self.options.exact_below or np.isinf(self.worth[waiting]).any():
             n_fresh = len(waiting)
         rest = waiting[n_fresh:]
         if rest:

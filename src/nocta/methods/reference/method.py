@@ -223,6 +223,8 @@ class AlongPath(Reference):
 
     def settings(self, val: Cohort, n_points: int) -> list[dict[str, Any]]:
         require_fitted(self, "path_")
+        if len(self.path_.plans) == 1:  # the constraints allow nothing but what they require
+            return [{"n_slots": int(self.path_.plans[0].sum())}]
         ends = CurveEnds.of(self.predictor_, val)
         steps = 1 + spread_points(self.path_.costs[1:], self.path_.losses[1:], ends, n_points)
         return [{"n_slots": int(self.path_.plans[k].sum())} for k in steps]

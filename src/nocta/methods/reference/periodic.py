@@ -58,7 +58,13 @@ class Periodic(Reference):
             if not len(blocks):
                 continue
             path = greedy_path(
-                self.predictor_, val, blocks, seed=seed, options=options, progress=progress
+                self.predictor_,
+                val,
+                blocks,
+                seed=seed,
+                options=options,
+                progress=progress,
+                divide=False,
             )
             points = zip(path.plans[1:], path.costs[1:], path.losses[1:], strict=True)
             found += [
@@ -83,6 +89,8 @@ class Periodic(Reference):
 
     def settings(self, val: Cohort, n_points: int) -> list[dict[str, Any]]:
         require_fitted(self, "rhythms_")
+        if not self.rhythms_:  # the constraints allow nothing but what they require
+            return [{"every": len(self.open_slots_), "features": []}]
         points = [r.cost for r in self.rhythms_], [r.loss for r in self.rhythms_]
         ends = CurveEnds.of(self.predictor_, val)
         chosen = [self.rhythms_[i] for i in spread_points(*points, ends, n_points)]

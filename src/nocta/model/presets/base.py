@@ -92,9 +92,9 @@ class Planner(ABC):
         )
 
     def actions_for(self, catalog: Catalog) -> ActionTable:
-        """The offered subsets at the prices of the observation's own catalog."""
+        """The offered subsets at the prices and under the constraints of a catalog."""
         if getattr(self, "_priced_for", None) is not catalog:
-            self._priced_for, self._priced = catalog, self.actions.at_prices(catalog)
+            self._priced_for, self._priced = catalog, self.actions.obeying(catalog)
         return self._priced
 
     def realized(
