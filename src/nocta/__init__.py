@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from nocta.evaluation.frontier import Frontier
     from nocta.methods.contract import Method
     from nocta.methods.saving import load
+    from nocta.model.explaining import explain
     from nocta.model.nocta import NOCTA
     from nocta.model.presets.options import DefaultOptions, PaperOptions
 
@@ -49,6 +50,7 @@ _HOMES = {
     "Policy": "nocta.core.policy",
     "Predictor": "nocta.core.predictor",
     "Rollout": "nocta.core.rollout",
+    "explain": "nocta.model.explaining",
     "load": "nocta.methods.saving",
     "rollout": "nocta.core.rollout",
 }
@@ -72,6 +74,7 @@ __all__ = [
     "Rollout",
     "__version__",
     "datasets",
+    "explain",
     "load",
     "rollout",
     "testing",

@@ -20,6 +20,7 @@ from nocta.core.errors import DataError, did_you_mean
 if TYPE_CHECKING:
     from nocta.model.nocta import NOCTA
     from nocta.planning.explain import PlanSummary, Recommendation
+    from nocta.planning.explanation import Explanation
     from nocta.tables.history_table import HistoryTable
 
 
@@ -42,10 +43,12 @@ def plan(
 ) -> None:
     """Say what to acquire next for one subject, and why.
 
-    Shows the best plan and the runner-up, with the cost and the expected loss of each.
+    Shows the best plan and the runner-up, with the cost and the expected loss of each. If the two
+    are practically tied, the cheaper one is recommended.
     """
     import numpy as np
 
+    from nocta.model.explaining import explain
     from nocta.model.persistence import load
     from nocta.tables.history_table import read_history
 
@@ -54,12 +57,12 @@ def plan(
     row = _find(table, subject, history)
     weight, origin = running.choose_cost_weight(fitted, cost_weight)
     known = table.history.subset(np.array([row]))
-    found = fitted.decide(known, weight, time=int(table.time[row]), remaining=budget)
+    why = explain(fitted, known, weight, time=int(table.time[row]), remaining=budget)
     if as_json:
-        _print_json(fitted, found, table, row, budget)
+        _print_json(fitted, why, table, row, budget)
         return
     say_notes(table.notes)
-    _print(fitted, found, table, row, origin, budget)
+    _print(fitted, why, table, row, origin, budget)
 
 
 def _find(table: HistoryTable, subject: str | None, path: Path) -> int:
@@ -84,14 +87,18 @@ def _find(table: HistoryTable, subject: str | None, path: Path) -> int:
 
 
 def _print_json(
-    model: NOCTA, found: Recommendation, table: HistoryTable, row: int, budget: float | None
+    model: NOCTA, why: Explanation, table: HistoryTable, row: int, budget: float | None
 ) -> None:
     import json
 
+    from nocta.model.wording import Words, reasons
+
+    explanation = why.to_dict()
     content = {
         "subject": str(table.subjects[row]),
         "now": int(table.time[row]),
-        **found.to_dict(),
+        **explanation.pop("recommendation"),
+        "explanation": {**explanation, "reasons": reasons(why, Words.of(model))},
         "budget": budget,
         "currency": model.catalog_.currency,
         "classes": list(model.classes_),
@@ -104,12 +111,15 @@ def _print_json(
 
 def _print(
     model: NOCTA,
-    found: Recommendation,
+    why: Explanation,
     table: HistoryTable,
     row: int,
     origin: str,
     budget: float | None,
 ) -> None:
+    from nocta.model.wording import Words, reasons
+
+    found = why.recommendation
     now, currency = int(table.time[row]), model.catalog_.currency
     seen = "before the first visit" if now < 0 else f"at visit {_slot(model, now)}"
     console = Console(highlight=False)
@@ -125,6 +135,8 @@ def _print(
             f"[bold]Next: {escape(_listed(found.features))}[/bold] at "
             + escape(f"visit {_slot(model, found.time)}, for {money(found.cost, currency)}.")
         )
+    for reason in reasons(why, Words.of(model)):
+        console.print(escape(f"- {reason}"))
     if now < model.catalog_.n_times - 1:
         named = _named_plans(found)
         console.print(_worth(model, named))

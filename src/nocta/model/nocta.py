@@ -25,6 +25,7 @@ from nocta.model.presets.options import DefaultOptions, PaperOptions
 from nocta.planning.algorithm import PlanningPolicy
 from nocta.planning.explain import Recommendation, recommend
 from nocta.planning.limits import DEFAULT_LIMITS, Limits
+from nocta.planning.plan_values import PlanValues
 from nocta.tables.schema import Schema
 from nocta.tables.validate import check_classes, check_fits
 
@@ -212,6 +213,11 @@ class NOCTA(BaseEstimator):  # type: ignore[misc]
             remaining: What may still be spent, without limit by default.
         """
         policy = self.policy(cost_weight)
+        self.check_history(history, remaining)
+        return recommend(policy, history, self.catalog_, time=time, remaining=remaining)
+
+    def check_history(self, history: History, remaining: float | None = None) -> None:
+        """Raise if a history has another shape than the model's, or a limit is not a number."""
         expected = (self.catalog_.n_times, len(self.catalog_.columns))
         if history.values.shape[1:] != expected:
             raise DataError(
@@ -220,7 +226,10 @@ class NOCTA(BaseEstimator):  # type: ignore[misc]
             )
         if remaining is not None and not remaining >= 0:
             raise ConfigError(f"remaining is {remaining}; use a number of at least 0.")
-        return recommend(policy, history, self.catalog_, time=time, remaining=remaining)
+
+    def values(self, cost_weight: float = 0.0) -> PlanValues | None:
+        """What any plan is worth at one cost weight, for explanations."""
+        return self._planner.values(cost_weight)
 
     def save(self, path: str | Path) -> None:
         """Write the model as a folder: `manifest.json` and `arrays.safetensors`."""

@@ -19,6 +19,7 @@ from nocta.core.predictor import Predictor
 from nocta.core.rollout import rollout
 from nocta.model.state import State
 from nocta.planning.algorithm import PlanningPolicy, Search
+from nocta.planning.plan_values import PlanValues
 from nocta.planning.space import ActionTable
 from nocta.predictors.cross_fitted import CrossFittedPredictor, as_cross_fitted
 from nocta.predictors.fitting import fit_predictor
@@ -75,6 +76,10 @@ class Planner(ABC):
         return PlanningPolicy(
             self.predictor, self.search(cost_weight), cost_weight, replan=replan, chunk=self.chunk
         )
+
+    def values(self, cost_weight: float) -> PlanValues | None:
+        """What any plan is worth, for explanations; `None` if the planner cannot tell."""
+        return None
 
     def actions_for(self, catalog: Catalog) -> ActionTable:
         """The offered subsets at the prices of the observation's own catalog."""

@@ -1,0 +1,152 @@
+"""An explanation in sentences that need no knowledge of the method."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from nocta.core.currency import money
+from nocta.model.nocta import NOCTA
+from nocta.planning.explain import Recommendation
+from nocta.planning.explanation import Explanation, FeatureEffect, ResultEffect
+
+#: Probabilities that move by less than this are not worth a sentence.
+_MOVES = 0.02
+
+
+@dataclass(frozen=True)
+class Words:
+    """Names and units for sentences."""
+
+    classes: tuple[str, ...]
+    slots: tuple[str, ...]  # the name of every visit slot
+    currency: str = ""
+
+    @classmethod
+    def of(cls, model: NOCTA) -> Words:
+        """The names that a model knows."""
+        names = tuple(slot_name(model, slot) for slot in range(model.catalog_.n_times))
+        return cls(model.classes_, names, model.catalog_.currency)
+
+    def money(self, amount: float) -> str:
+        """An amount in the user's currency."""
+        return money(amount, self.currency)
+
+
+def slot_name(model: NOCTA, slot: int) -> str:
+    """A visit by its number and its time."""
+    record = getattr(model, "record_", {})
+    times = record.get("slot_times")
+    name = f"{slot + 1} of {model.catalog_.n_times}"
+    return f"{name} ({times[slot]:g} {record['time_unit']})" if times else name
+
+
+def listed(names: Sequence[str]) -> str:
+    """Names as in a sentence.
+
+    Example:
+        >>> listed(["sodium"]), listed(["sodium", "urea"]), listed(["a", "b", "c"])
+        ('sodium', 'sodium and urea', 'a, b and c')
+    """
+    *most, last = names or [""]
+    return f"{', '.join(most)} and {last}" if most else last
+
+
+def headline(found: Recommendation, words: Words) -> str:
+    """What to do, in one sentence."""
+    if found.stop:
+        return f"Acquire nothing more: {_why_stop(found, words)}."
+    assert found.time is not None
+    where = words.slots[found.time]
+    return f"At visit {where}, acquire {listed(found.features)} for {words.money(found.cost)}."
+
+
+def reasons(why: Explanation, words: Words) -> list[str]:
+    """Why, most important first."""
+    found = why.recommendation
+    said = [] if found.stop else [_gain(why)]
+    said += [_worth(effect, words) for effect in why.adds]
+    if why.tie is not None and why.tie.tied:
+        said.append(_tie(why))
+    said += [_result(effect, found, words) for effect in _telling(why.results, found)]
+    said += [_not_worth(effect, words) for effect in why.passed_over[:2] if effect.saves > 0]
+    if why.evidence is not None:
+        most = int(np.argmax(why.evidence.classes))
+        said.append(
+            f"This rests on {why.evidence.n_subjects} similar training subjects; "
+            f"{why.evidence.classes[most]:.0%} of them were last seen as {words.classes[most]}."
+        )
+    return [text for text in said if text]
+
+
+def _why_stop(found: Recommendation, words: Words) -> str:
+    if found.stop_reason == "last visit":
+        return "this was the last visit"
+    if found.stop_reason == "nothing left":
+        return "nothing is left to acquire"
+    if found.stop_reason == "budget" and found.cheapest is not None:
+        return f"nothing is affordable; the cheapest costs {words.money(found.cheapest)}"
+    return "no further acquisition is expected to be worth its cost"
+
+
+def _gain(why: Explanation) -> str:
+    before = why.recommendation.stopping.expected_loss
+    if before <= 0 or why.saves <= 0:
+        return ""
+    share = min(why.saves / before, 1.0)
+    return f"The plan is expected to remove {share:.0%} of the remaining prediction error."
+
+
+def _worth(effect: FeatureEffect, words: Words) -> str:
+    if effect.worth is None:
+        return ""
+    if effect.worth <= 0:
+        return f"{effect.feature} adds little by itself; it costs {words.money(effect.cost)}."
+    return (
+        f"{effect.feature} is worth up to {words.money(effect.worth)} here and costs "
+        f"{words.money(effect.cost)}."
+    )
+
+
+def _not_worth(effect: FeatureEffect, words: Words) -> str:
+    if effect.worth is None:
+        return ""
+    return (
+        f"{effect.feature} is left out: it would be worth {words.money(max(effect.worth, 0.0))} "
+        f"and cost {words.money(effect.cost)}."
+    )
+
+
+def _tie(why: Explanation) -> str:
+    tie, found = why.tie, why.recommendation
+    assert tie is not None
+    chosen = "it is recommended because it costs less" if tie.switched else "it costs no less"
+    other = "Another plan" if not tie.switched else "The plan"
+    if tie.switched and found.runner_up is not None:
+        return f"{other} is practically tied with a more expensive one; {chosen}."
+    return f"{other} is practically tied with this one; {chosen}."
+
+
+def _telling(results: list[ResultEffect], found: Recommendation) -> list[ResultEffect]:
+    """The result that moves the prediction most, if it moves it at all."""
+    spread = [_range(result) for result in results]
+    if not spread or max(high - low for low, high, _ in spread) < _MOVES:
+        return []
+    return [results[int(np.argmax([high - low for low, high, _ in spread]))]]
+
+
+def _range(result: ResultEffect) -> tuple[float, float, int]:
+    """The lowest and highest probability of the class that moves most."""
+    table = np.array(result.predictions)
+    which = int(np.argmax(table.max(axis=0) - table.min(axis=0)))
+    return float(table[:, which].min()), float(table[:, which].max()), which
+
+
+def _result(result: ResultEffect, found: Recommendation, words: Words) -> str:
+    low, high, which = _range(result)
+    return (
+        f"Depending on {result.column}, the probability of {words.classes[which]} at that visit "
+        f"may lie anywhere from {low:.0%} to {high:.0%}."
+    )
