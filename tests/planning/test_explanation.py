@@ -199,7 +199,7 @@ def test_it_is_said_in_sentences(tiny_models: dict[str, NOCTA], newcomer: Histor
     assert headline(why.recommendation, words).startswith("At visit 1 of 4")
     said = reasons(why, words)
     assert "of the remaining prediction error" in said[0]
-    assert any(f"{why.adds[0].feature} is worth up to" in text for text in said)
+    assert said[1].startswith(f"Worth the price here: {why.adds[0].feature} (worth")
     nothing = nocta.explain(model, newcomer, 1e6)
     assert headline(nothing.recommendation, words).startswith("Acquire nothing more: no further")
     poor = nocta.explain(model, newcomer, 0.0, remaining=0.0)

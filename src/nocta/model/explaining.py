@@ -86,6 +86,16 @@ def likely_values(model: NOCTA) -> dict[str, list[float]]:
     return found
 
 
+def likely_context(model: NOCTA) -> dict[str, float]:
+    """A value in the middle of each context column that is a number."""
+    encoder = _encoder(model.planner_.predictor)
+    if encoder is None:
+        return {}
+    scaler, names = encoder.context_, model.catalog_.context
+    middle = np.where(scaler.log, np.expm1(scaler.mean), scaler.mean)
+    return {n: float(m) for n, m in zip(names, middle, strict=True)}
+
+
 def _encoder(predictor: Predictor) -> InputEncoder | None:
     members = getattr(predictor, "members", (predictor,))
     network = members[0].network

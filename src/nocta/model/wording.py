@@ -40,7 +40,10 @@ def slot_name(model: NOCTA, slot: int) -> str:
     record = getattr(model, "record_", {})
     times = record.get("slot_times")
     name = f"{slot + 1} of {model.catalog_.n_times}"
-    return f"{name} ({times[slot]:g} {record['time_unit']})" if times else name
+    if not times:
+        return name
+    unit = record["time_unit"]
+    return f"{name} ({times[slot]:g} {unit.removesuffix('s') if times[slot] == 1 else unit})"
 
 
 def listed(names: Sequence[str]) -> str:
@@ -67,11 +70,12 @@ def reasons(why: Explanation, words: Words) -> list[str]:
     """Why, most important first."""
     found = why.recommendation
     said = [] if found.stop else [_gain(why)]
-    said += [_worth(effect, words) for effect in why.adds]
+    said.append(_weighed("Worth the price here", why.adds, words))
     if why.tie is not None and why.tie.tied:
         said.append(_tie(why))
     said += [_result(effect, found, words) for effect in _telling(why.results, found)]
-    said += [_not_worth(effect, words) for effect in why.passed_over[:2] if effect.saves > 0]
+    left = [effect for effect in why.passed_over if effect.saves > 0][:3]
+    said.append(_weighed("Left out", left, words))
     if why.evidence is not None:
         most = int(np.argmax(why.evidence.classes))
         said.append(
@@ -99,24 +103,15 @@ def _gain(why: Explanation) -> str:
     return f"The plan is expected to remove {share:.0%} of the remaining prediction error."
 
 
-def _worth(effect: FeatureEffect, words: Words) -> str:
-    if effect.worth is None:
-        return ""
-    if effect.worth <= 0:
-        return f"{effect.feature} adds little by itself; it costs {words.money(effect.cost)}."
-    return (
-        f"{effect.feature} is worth up to {words.money(effect.worth)} here and costs "
-        f"{words.money(effect.cost)}."
-    )
-
-
-def _not_worth(effect: FeatureEffect, words: Words) -> str:
-    if effect.worth is None:
-        return ""
-    return (
-        f"{effect.feature} is left out: it would be worth {words.money(max(effect.worth, 0.0))} "
-        f"and cost {words.money(effect.cost)}."
-    )
+def _weighed(what: str, effects: Sequence[FeatureEffect], words: Words) -> str:
+    """Each feature with what it is worth and what it costs."""
+    said = [
+        f"{effect.feature} (worth {words.money(max(effect.worth, 0.0))}, costs "
+        f"{words.money(effect.cost)})"
+        for effect in effects
+        if effect.worth is not None
+    ]
+    return f"{what}: {listed(said)}." if said else ""
 
 
 def _tie(why: Explanation) -> str:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Callable
+from dataclasses import replace
+from datetime import date
 from typing import Any
 
 from nocta.service.cases import Case, Visit
@@ -47,7 +49,9 @@ class Desk:
         """The plan under other conditions; nothing is changed."""
         case = self.case(case_id)
         self._check_model(case)
-        return recommend(case, self.served, self._conditions(asked, self.served.conditions(case)))
+        return recommend(
+            case, self.served, self._conditions(asked, case, self.served.conditions(case))
+        )
 
     def plan(self, asked: PlanIn) -> Recommended:
         """The plan for records that the caller keeps."""
@@ -58,7 +62,7 @@ class Desk:
             results = read_results(visit.results, catalog, schema, slot)
             case.visits[slot] = Visit(results=results)
         return recommend(
-            case, self.served, self._conditions(asked, Conditions(self.served.cost_weight))
+            case, self.served, self._conditions(asked, case, Conditions(self.served.cost_weight))
         )
 
     def alternatives(self, case_id: str) -> list[Recommended]:
@@ -70,10 +74,12 @@ class Desk:
         each = [Conditions(w, own.budget, own.ruled_out) for w in weights]
         return [recommend(case, self.served, conditions) for conditions in each]
 
-    def _conditions(self, asked: WhatIfIn, base: Conditions) -> Conditions:
+    def _conditions(self, asked: WhatIfIn, case: Case, base: Conditions) -> Conditions:
         self.served.check_names([*asked.prices, *(asked.ruled_out or ())])
         for slot in asked.closed_visits:
             self.served.schedule.check_slot(slot)
+        if asked.arriving is not None:
+            find_visit(self.served.schedule, case, asked.arriving, None)
         ruled_out = base.ruled_out if asked.ruled_out is None else frozenset(asked.ruled_out)
         return Conditions(
             base.cost_weight if asked.cost_weight is None else asked.cost_weight,
@@ -81,6 +87,7 @@ class Desk:
             ruled_out,
             frozenset(asked.closed_visits),
             tuple(sorted(asked.prices.items())),
+            asked.arriving,
         )
 
     # -- changing -------------------------------------------------------------------
@@ -95,6 +102,32 @@ class Desk:
             "budget": asked.budget,
         }
         return self.store.add_case(secrets.token_urlsafe(12), asked.name, body, request)
+
+    def open_demo(self, request: Request) -> str:
+        """Open a made-up case after its first visit, to try the page with."""
+        served = self.served
+        made: dict[str, Any] = {
+            "name": "Demo",
+            "context": served.typical_context(),
+            "start": served.schedule.start_before(date.today()),
+            "cost_weight": None,
+            "budget": None,
+        }
+        found = served.explain(
+            Case("", context=made["context"]), Conditions(served.cost_weight)
+        ).recommendation
+        case_id = self.store.add_case(secrets.token_urlsafe(12), "Demo", made, request)
+        if found.time is None or self.case(case_id).now >= 0:
+            return case_id
+        results: dict[str, Any] = {f: served.typical_result(f) for f in found.features}
+        day = served.schedule.date_of(found.time, made["start"])
+        entered = {"slot": found.time, "results": results}
+        self.store.add_events(
+            case_id,
+            replace(request, key=None),
+            lambda _: [("visited", {"slot": found.time, "date": day}), ("entered", entered)],
+        )
+        return case_id
 
     def visit(self, case_id: str, asked: VisitIn, request: Request, version: int | None) -> bool:
         """Move on to a later visit, with its results if they are known."""

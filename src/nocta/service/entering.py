@@ -47,6 +47,13 @@ class Schedule:
         except OverflowError:
             return None
 
+    def start_before(self, today: date) -> str | None:
+        """The date of the first slot if the second one is due today."""
+        if not self.is_dated or self.times is None or self.n_slots < 2:
+            return None
+        days = round((self.times[1] - self.times[0]) * DAYS_IN[self.unit])
+        return (today - timedelta(days=days)).isoformat()
+
     def slot_of(self, day: date, start: str) -> int:
         """The slot of a date; raises if it is before the schedule or past it."""
         assert self.times is not None

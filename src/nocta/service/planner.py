@@ -6,6 +6,7 @@ import threading
 from collections import OrderedDict
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
+from datetime import date
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -16,13 +17,14 @@ from numpy.typing import NDArray
 from nocta.core.catalog import Catalog
 from nocta.core.history import History
 from nocta.model.archive import folder_hash
-from nocta.model.explaining import explain, likely_values
+from nocta.model.explaining import explain, likely_context, likely_values
 from nocta.model.nocta import NOCTA
 from nocta.model.persistence import load
 from nocta.model.wording import Words
 from nocta.planning.explanation import Explanation
-from nocta.service.cases import Case
+from nocta.service.cases import Case, Result
 from nocta.service.entering import Schedule, find_feature
+from nocta.service.problems import ServiceError
 from nocta.tables.schema import Schema
 
 #: Explanations kept, so that the same question is answered at once.
@@ -40,6 +42,7 @@ class Conditions:
     ruled_out: frozenset[str] = frozenset()
     closed_visits: frozenset[int] = frozenset()
     prices: tuple[tuple[str, float], ...] = ()
+    arriving: int | None = None  # the visit that is happening; by default only later ones count
 
 
 @dataclass(frozen=True)
@@ -120,7 +123,8 @@ class ServedModel:
         remaining = None if conditions.budget is None else max(conditions.budget - spent, 0.0)
         parts = (history.values, history.acquired, history.unavailable, history.context)
         key = b"".join(part.tobytes() for part in parts)
-        key += repr((case.now, remaining, conditions)).encode()
+        now = case.now if conditions.arriving is None else conditions.arriving - 1
+        key += repr((now, remaining, conditions)).encode()
         # One decision at a time: planners keep what they computed last.
         with self._lock:
             if key in self._remembered:
@@ -130,7 +134,7 @@ class ServedModel:
                 self.model,
                 history,
                 conditions.cost_weight,
-                time=case.now,
+                time=now,
                 remaining=remaining,
                 catalog=catalog,
             )
@@ -186,6 +190,21 @@ class ServedModel:
         open_at = np.flatnonzero(self.catalog.open_slots[:, m]).tolist()
         return tuple(t for t in open_at if t not in conditions.closed_visits)
 
+    def typical_context(self) -> dict[str, float | None]:
+        """A made-up context: the first text of a category, the middle of a number."""
+        middle, categories = likely_context(self.model), self.schema.categories
+        return {
+            name: 0.0 if name in categories else float(f"{middle[name]:.2g}")
+            for name in self.catalog.context
+            if name in categories or name in middle
+        }
+
+    def typical_result(self, name: str) -> Result:
+        """A made-up result: the middle of the likely values; not available if none is known."""
+        columns = find_feature(name, self.catalog).columns
+        known = {c: self.likely[c] for c in columns if self.likely.get(c)}
+        return {c: float(f"{v[len(v) // 2]:.3g}") for c, v in known.items()} or None
+
     def unit_of(self, name: str) -> str | None:
         """The unit of a feature, if the schema says it."""
         unit = getattr(self.schema.features.get(name), "unit", None)
@@ -199,14 +218,29 @@ class ServedModel:
     # -- remarks --------------------------------------------------------------------
 
     def remarks(self, case: Case) -> list[str]:
-        """Values far outside what was seen in training."""
-        return [
+        """Visits far from their slot, and values far outside what was seen in training."""
+        early = [self._misplaced(case, slot, visit.date) for slot, visit in case.visits.items()]
+        return [text for text in early if text] + [
             self._far(column, value, slot)
             for slot, visit in case.visits.items()
             for result in visit.results.values()
             for column, value in (result or {}).items()
             if self._is_far(column, value)
         ]
+
+    def _misplaced(self, case: Case, slot: int, day: str | None) -> str:
+        schedule = self.schedule
+        if day is None or case.start is None or not schedule.is_dated:
+            return ""
+        try:
+            nearest = schedule.slot_of(date.fromisoformat(day), case.start)
+        except ServiceError:
+            nearest = None
+        if nearest == slot:
+            return ""
+        where = "is off the schedule" if nearest is None else f"belongs to visit {nearest + 1}"
+        due = schedule.date_of(slot, case.start)
+        return f"Visit {slot + 1} took place on {day}, which {where}; it was due around {due}."
 
     def _is_far(self, column: str, value: float) -> bool:
         likely = self.likely.get(column, [])

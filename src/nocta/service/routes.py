@@ -154,6 +154,12 @@ def open_case(desk: TheDesk, request: Change, asked: CaseIn, response: Response)
     return _view(desk, desk.open(asked, request), response)
 
 
+@router.post("/demo-case", status_code=201)
+def open_demo_case(desk: TheDesk, request: Change, response: Response) -> CaseView:
+    """Open a made-up case after its first visit, to try the page with."""
+    return _view(desk, desk.open_demo(request), response)
+
+
 @router.get("/cases/{case_id}")
 def read_case(desk: TheDesk, person: Reader, case_id: CaseId, response: Response) -> CaseView:
     """The timeline, predictions at every visit, the plan and why, and the ledger."""

@@ -89,6 +89,9 @@ class WhatIfIn(_Body):
     prices: dict[Name, Amount] = Field(default_factory=dict, max_length=10_000)
     ruled_out: list[Name] | None = Field(None, max_length=10_000)
     closed_visits: list[Slot] = Field(default_factory=list, max_length=10_000)
+    arriving: Slot | None = Field(
+        None, description="A later visit that is happening: what to acquire at it, or after it."
+    )
 
 
 class PastVisit(_Body):
