@@ -9,7 +9,7 @@ from fastapi import FastAPI
 from starlette.middleware.trustedhost import TrustedHostMiddleware
 
 from nocta.core.version import __version__
-from nocta.service import pages, routes
+from nocta.service import hooks, pages, routes
 from nocta.service.access import Access
 from nocta.service.desk import Desk
 from nocta.service.guard import SizeLimit, add_guards
@@ -44,6 +44,7 @@ def create_app(served: ServedModel, store: Store, settings: Settings | None = No
     app.state.desk = Desk(store, served)
     app.state.access = Access(store, settings.key, settings.per_second)
     app.include_router(routes.router)
+    app.include_router(hooks.router)
     app.include_router(pages.router)
     add_guards(app)
     app.add_middleware(SizeLimit, most=settings.largest_body)

@@ -7,7 +7,8 @@ it and lists every mistake. Model manifests hold `model_dump(mode="json", exclud
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -28,6 +29,8 @@ class FeatureSpec(_Table):
     columns: list[str] | None = None  # that it reveals; by default the one of the same name
     group: str | None = None  # features of one group share a fee per visit
     at: Literal["first"] | list[int] | None = None  # slots at which it can be acquired, from 0
+    loinc: str | dict[str, str] | None = None  # code in hospital systems, or one per column
+    unit: str | dict[str, str] | None = None  # of the values in the table (UCUM), or per column
 
 
 class GroupSpec(_Table):
@@ -136,6 +139,7 @@ class Schema(_Table):
             "context": list(catalog.context),
             "features": {
                 f.name: FeatureSpec(
+                    **_coding(base, f.name),
                     cost=list(f.cost) if isinstance(f.cost, tuple) else f.cost,
                     columns=list(f.columns),
                     group=f.group,
@@ -149,3 +153,9 @@ class Schema(_Table):
         if not base.get("grid"):
             described["n_visits"] = catalog.n_times
         return cls.model_validate({**base, **described})
+
+
+def _coding(base: Mapping[str, Any], name: str) -> dict[str, Any]:
+    """The codes and units of a feature, which the catalog does not know."""
+    given = base.get("features", {}).get(name, {})
+    return {key: given[key] for key in ("loinc", "unit") if given.get(key) is not None}

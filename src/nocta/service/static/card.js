@@ -29,7 +29,7 @@ function table(lines) {
   const [head, , ...rows] = lines.map(cells);
   return h(
     "div",
-    { class: "scroll", tabindex: "0", role: "region", "aria-label": "Table" },
+    { class: "scroll", tabindex: "0", role: "region", "aria-label": `Table by ${head[0] || "row"}` },
     h(
       "table",
       { class: "plain" },
