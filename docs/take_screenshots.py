@@ -26,7 +26,8 @@ def main() -> None:
         model = Path(folder) / "model"
         table = ROOT / "examples" / "clinic.csv"
         command = ["fit", str(table), "--quick", "--quiet", "--out", str(model)]
-        subprocess.run([sys.executable, "-m", "nocta.cli", *command], check=True)
+        start = [sys.executable, "-c", "from nocta.cli import main; main()"]
+        subprocess.run([*start, *command], check=True)
         served = ServedModel(model, 0.004)
         app = create_app(served, Store(":memory:"), Settings(key=KEY))
         with listening(app) as address, browser() as chromium:

@@ -40,6 +40,7 @@ MEDIUM = (
     "predictors/test_recurrent.py",
     "report/",
     "runs/",
+    "service/",
     "test_extending.py",
 )
 
