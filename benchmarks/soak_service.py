@@ -33,7 +33,7 @@ class Service:
 
     def __init__(self, model: Path, store: Path) -> None:
         begun = time.perf_counter()
-        command = ["serve", str(model), "--store", str(store), "--port", "0"]
+        command = ["serve", str(model), "--store", str(store), "--port", "0", "--rate", "1e6"]
         self.process = subprocess.Popen(
             [sys.executable, "-u", "-c", "from nocta.cli import main; main()", *command],
             stdout=subprocess.PIPE,

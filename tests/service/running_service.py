@@ -16,6 +16,7 @@ def listening(app: Any) -> Iterator[str]:
     """Serve an application; gives its address."""
     with socket.socket() as bound:
         bound.bind(("127.0.0.1", 0))
+        bound.listen()
         server = uvicorn.Server(uvicorn.Config(app, log_config=None, access_log=False))
         thread = threading.Thread(target=server.run, kwargs={"sockets": [bound]}, daemon=True)
         thread.start()

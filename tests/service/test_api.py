@@ -283,6 +283,7 @@ def test_a_case_of_another_model_can_only_be_read(
     assert visit(later, case, slot=1).status_code == 409
     assert later.post(f"/api/cases/{case}/what-if", json={}).status_code == 409
     assert later.get(f"/api/cases/{case}/export?format=json").status_code == 200
+    assert "use format=json" in later.get(f"/api/cases/{case}/export").json()["error"]
     assert later.get("/api/cases").json()[0]["same_model"] is False
 
 

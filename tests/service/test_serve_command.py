@@ -81,15 +81,19 @@ def test_it_serves_until_it_is_stopped(fitted_model: Path, tmp_path: Path) -> No
         env={**os.environ, "PYTHONUNBUFFERED": "1"},
     )
     assert process.stdout is not None
-    said = [process.stdout.readline() for _ in range(3)]
-    opened = re.search(r"Open (http://127\.0\.0\.1:\d+)/open\?key=([\w-]{20,})", said[1])
-    assert opened is not None, (said, process.poll())
-    request = urllib.request.Request(
-        f"{opened[1]}/api/model", headers={"Authorization": f"Bearer {opened[2]}"}
-    )
-    with urllib.request.urlopen(request, timeout=20) as answer:
-        assert b'"classes"' in answer.read()
-    process.send_signal(signal.SIGINT)
-    log = process.communicate(timeout=30)[1]
-    assert process.returncode in (0, 130), log
+    try:
+        said = [process.stdout.readline() for _ in range(3)]
+        opened = re.search(r"Open (http://127\.0\.0\.1:\d+)/open\?key=([\w-]{20,})", said[1])
+        assert opened is not None, (said, process.poll())
+        request = urllib.request.Request(
+            f"{opened[1]}/api/model", headers={"Authorization": f"Bearer {opened[2]}"}
+        )
+        with urllib.request.urlopen(request, timeout=60) as answer:
+            assert b'"classes"' in answer.read()
+        process.send_signal(signal.SIGINT)
+        log = process.communicate(timeout=60)[1]
+    finally:
+        process.kill()
+        process.communicate()
+    assert process.returncode in (0, 130, -signal.SIGINT), log
     assert opened[2] not in log

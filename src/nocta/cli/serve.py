@@ -30,6 +30,9 @@ def serve(
         list[str] | None,
         Option("--name", help="Name under which others reach the service, such as nocta.ward3."),
     ] = None,
+    rate: Annotated[
+        float, Option("--rate", min=0.1, help="Requests per second and person, on average.")
+    ] = 50.0,
 ) -> None:
     """Serve the planner: a page to follow subjects from visit to visit, and a REST API.
 
@@ -43,7 +46,7 @@ def serve(
 
     weight, _ = running.choose_cost_weight(load(model), cost_weight)
     names = tuple(name or ())
-    run(ServeRequest(model, weight, store, host, port, read_only, names), typer.echo)
+    run(ServeRequest(model, weight, store, host, port, read_only, names, rate), typer.echo)
 
 
 def check_extra() -> None:

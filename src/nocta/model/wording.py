@@ -10,7 +10,7 @@ import numpy as np
 from nocta.core.currency import money
 from nocta.model.nocta import NOCTA
 from nocta.planning.explain import Recommendation
-from nocta.planning.explanation import Explanation, FeatureEffect, ResultEffect
+from nocta.planning.explanation import Explanation, FeatureEffect, ResultEffect, Tie
 
 #: Probabilities that move by less than this are not worth a sentence.
 _MOVES = 0.02
@@ -72,8 +72,8 @@ def reasons(why: Explanation, words: Words) -> list[str]:
     said = [] if found.stop else [_gain(why)]
     said.append(_weighed("Worth the price here", why.adds, words))
     if why.tie is not None and why.tie.tied:
-        said.append(_tie(why))
-    said += [_result(effect, found, words) for effect in _telling(why.results, found)]
+        said.append(_tie(why.tie))
+    said += [_result(effect, words) for effect in _telling(why.results)]
     left = [effect for effect in why.passed_over if effect.saves > 0][:3]
     said.append(_weighed("Left out", left, words))
     if why.evidence is not None:
@@ -114,17 +114,14 @@ def _weighed(what: str, effects: Sequence[FeatureEffect], words: Words) -> str:
     return f"{what}: {listed(said)}." if said else ""
 
 
-def _tie(why: Explanation) -> str:
-    tie, found = why.tie, why.recommendation
-    assert tie is not None
-    chosen = "it is recommended because it costs less" if tie.switched else "it costs no less"
-    other = "Another plan" if not tie.switched else "The plan"
-    if tie.switched and found.runner_up is not None:
-        return f"{other} is practically tied with a more expensive one; {chosen}."
-    return f"{other} is practically tied with this one; {chosen}."
+def _tie(tie: Tie) -> str:
+    said = "Another plan is practically tied with this one, and costs no less."
+    if tie.switched:
+        said = "A more expensive plan is practically tied with this one, so this one is preferred."
+    return f"{said} Both begin with the same visit." if tie.same_next_visit else said
 
 
-def _telling(results: list[ResultEffect], found: Recommendation) -> list[ResultEffect]:
+def _telling(results: list[ResultEffect]) -> list[ResultEffect]:
     """The result that moves the prediction most, if it moves it at all."""
     spread = [_range(result) for result in results]
     if not spread or max(high - low for low, high, _ in spread) < _MOVES:
@@ -139,7 +136,7 @@ def _range(result: ResultEffect) -> tuple[float, float, int]:
     return float(table[:, which].min()), float(table[:, which].max()), which
 
 
-def _result(result: ResultEffect, found: Recommendation, words: Words) -> str:
+def _result(result: ResultEffect, words: Words) -> str:
     low, high, which = _range(result)
     return (
         f"Depending on {result.column}, the probability of {words.classes[which]} at that visit "

@@ -193,4 +193,6 @@ def find_feature(name: str, catalog: Catalog) -> Feature:
 def as_typed(column: str, value: float, schema: Schema) -> float | str:
     """A value as people typed it: the text of a category instead of its number."""
     categories = schema.categories.get(column)
-    return value if categories is None else categories[int(value)]
+    if categories is None or not 0 <= value < len(categories):
+        return value  # also a case of another model, with other categories
+    return categories[int(value)]

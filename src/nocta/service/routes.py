@@ -12,6 +12,7 @@ from nocta.service import export
 from nocta.service.caller import Change, Reader, TheDesk, Version
 from nocta.service.desk import Desk
 from nocta.service.planner import ServedModel
+from nocta.service.problems import Conflict
 from nocta.service.schemas import (
     CaseIn,
     CloseIn,
@@ -265,6 +266,8 @@ def export_case(
             "case": view.model_dump(mode="json"),
             "history": export.to_history(desk.store.events(case_id)),
         }
+    if view.next is None:
+        raise Conflict(f"{view.read_only} As CSV it needs that model; use format=json.")
     text = export.to_csv(desk.case(case_id), desk.served)
     name = f'attachment; filename="case-{case_id}.csv"'
     return Response(text, media_type="text/csv", headers={"Content-Disposition": name})

@@ -31,6 +31,7 @@ class ServeRequest:
     port: int = 8321
     read_only: bool = False
     names: tuple[str, ...] = ()  # names under which others reach it
+    per_second: float = 50.0  # requests per second and person
 
 
 def serve(request: ServeRequest, say: Callable[[str], None]) -> None:
@@ -50,7 +51,8 @@ def serve(request: ServeRequest, say: Callable[[str], None]) -> None:
     key = secrets.token_urlsafe(18) if loopback else None
     hosts = (*LOOPBACK, request.host, *request.names)
     everywhere = request.host in ("0.0.0.0", "::") and not request.names
-    app = create_app(served, store, Settings(key=key, hosts=("*",) if everywhere else hosts))
+    hosts = ("*",) if everywhere else hosts
+    app = create_app(served, store, Settings(key, request.per_second, hosts=hosts))
     _log_without_values()
     port = listening.getsockname()[1]
     host = f"[{request.host}]" if ":" in request.host else request.host
@@ -87,6 +89,7 @@ def _listen(host: str, port: int) -> socket.socket:
         listening = socket.socket(family, socket.SOCK_STREAM)
         listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listening.bind((host, port))
+        listening.listen(_BACKLOG)  # who comes before the model is ready waits
     except OSError as error:
         raise ConfigError(
             f"Cannot listen on {host}, port {port}: {error.strerror or error}. Choose another "
