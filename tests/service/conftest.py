@@ -10,10 +10,13 @@ import pytest
 
 pytest.importorskip("fastapi", reason="the service needs the extra [service]")
 
+from fastapi import FastAPI
 from fastapi.testclient import TestClient
 from over_http import KEY, WEIGHT, Connect
 
+from nocta.service.access import Access
 from nocta.service.app import Settings, create_app
+from nocta.service.desk import Desk
 from nocta.service.planner import ServedModel
 from nocta.service.store import Store
 
@@ -30,12 +33,24 @@ def store(tmp_path: Path) -> Iterator[Store]:
     kept.close()
 
 
-@pytest.fixture
-def connect(served: ServedModel, store: Store) -> Connect:
-    """A client of a new service over the store of the test."""
+@pytest.fixture(scope="session")
+def application(served: ServedModel) -> Iterator[FastAPI]:
+    """Made once, since its routes take a while; every test gives it a store."""
+    nothing = Store(":memory:")
+    yield create_app(served, nothing, Settings(hosts=("*",)))
+    nothing.close()
 
-    def connect(token: str | None = KEY, **settings: Any) -> TestClient:
-        app = create_app(served, store, Settings(**{"key": KEY, "hosts": ("*",), **settings}))
+
+@pytest.fixture
+def connect(application: FastAPI, served: ServedModel, store: Store) -> Connect:
+    """A client of the service over the store of the test."""
+
+    def connect(token: str | None = KEY, per_second: float = 50.0, **settings: Any) -> TestClient:
+        app = application
+        if settings:
+            app = create_app(served, store, Settings(**{"hosts": ("*",), **settings}))
+        app.state.desk = Desk(store, served)
+        app.state.access = Access(store, KEY, per_second)
         headers = {} if token is None else {"Authorization": f"Bearer {token}"}
         return TestClient(app, headers=headers, raise_server_exceptions=False)
 
