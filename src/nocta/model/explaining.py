@@ -19,7 +19,7 @@ _LIKELY = (-1.2816, 0.0, 1.2816)
 def explain(
     model: NOCTA,
     history: History,
-    cost_weight: float = 0.0,
+    cost_weight: float | None = None,
     *,
     time: int | None = None,
     remaining: float | None = None,
@@ -33,7 +33,8 @@ def explain(
     Args:
         model: A fitted model.
         history: What is known of the subject.
-        cost_weight: What one unit of cost is worth in loss (`alpha`).
+        cost_weight: What one unit of cost is worth in loss (`alpha`); that of the model's default
+            operating point by default.
         time: The slot the subject is at; by default the last one with a request.
         remaining: What may still be spent, without limit by default.
         catalog: Other prices, or features that are closed at some visits; the model's by default.

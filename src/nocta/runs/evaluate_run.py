@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from io import BytesIO
 from pathlib import Path
 from typing import Any, Self
@@ -17,6 +17,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from nocta.core.detection import DEFAULT_THRESHOLD, Alarms, find_alarms
 from nocta.core.environment import Availability
 from nocta.core.metrics import METRICS
 from nocta.core.progress import progress_bar
@@ -37,20 +38,33 @@ Setting = Mapping[str, Any]
 class Outcome:
     """What the columns of results.csv need of a roll-out; the rest is not kept.
 
-    Labels `(p,)` and probabilities `(p, C)` of every labeled pair of subject and time, and what
-    each subject was charged, `(n,)`.
+    Labels `(p,)` and probabilities `(p, C)` of every labeled pair of subject and time; what each
+    subject was charged, acquired and attended, `(n,)`; and its alarms, see `Alarms`.
     """
 
     labels: NDArray[np.int64]
     probabilities: NDArray[np.float32]
     costs: NDArray[np.float64]
+    tests: NDArray[np.int64]
+    visits: NDArray[np.int64]
+    delay: NDArray[np.float64]
+    missed: NDArray[np.bool_]
+    n_false: NDArray[np.int64]
+    n_negative: NDArray[np.int64]
     seconds: float
 
     @classmethod
-    def of(cls, rollout: Rollout) -> Self:
-        labeled = rollout.labels >= 0
-        probabilities = rollout.probabilities[labeled]
-        return cls(rollout.labels[labeled], probabilities, rollout.costs, rollout.seconds)
+    def of(cls, rollout: Rollout, threshold: float) -> Self:
+        labels, probabilities = rollout.labels, rollout.probabilities
+        return cls(
+            labels=labels[labels >= 0],
+            probabilities=probabilities[labels >= 0],
+            costs=rollout.costs,
+            tests=rollout.tests,
+            visits=rollout.visits,
+            seconds=rollout.seconds,
+            **asdict(find_alarms(labels, probabilities, threshold)),
+        )
 
     @classmethod
     def load(cls, path: Path) -> Self:
@@ -65,17 +79,21 @@ class Outcome:
     @classmethod
     def concatenate(cls, pieces: Sequence[Outcome]) -> Self:
         """Outcomes of several groups of subjects, in this order, as one."""
-        names = ("labels", "probabilities", "costs")
+        names = [f.name for f in fields(cls) if f.name != "seconds"]
         arrays = {name: np.concatenate([getattr(p, name) for p in pieces]) for name in names}
         return cls(**arrays, seconds=sum(piece.seconds for piece in pieces))
 
     def measures(self) -> dict[str, Any]:
+        alarms = Alarms(self.delay, self.missed, self.n_false, self.n_negative)
         return {
             "cost": float(self.costs.mean()),
             **{n: METRICS[n](self.labels, self.probabilities) for n in METRICS if n in MEASURES},
             "n_subjects": len(self.costs),
             "n_labels": len(self.labels),
             "rollout_seconds": self.seconds,
+            "tests": float(self.tests.mean()),
+            "visits": float(self.visits.mean()),
+            **alarms.summary(),
         }
 
 
@@ -113,6 +131,13 @@ class Evaluation:
             "to continue it, delete the folder, or choose another --out."
         )
         return cls(as_saved(model), judged, availability, finished, limits)
+
+    @property
+    def threshold(self) -> float:
+        """Share of positive labels among the training subjects, if the model knows it."""
+        if len(self.model.classes_) != 2:
+            return float("nan")
+        return float(self.model.record_.get("threshold") or DEFAULT_THRESHOLD)
 
     def rows(
         self,
@@ -157,7 +182,7 @@ class Evaluation:
                     availability=self.availability,
                     progress=not bar.disable,
                 )
-                piece = Outcome.of(rollout)
+                piece = Outcome.of(rollout, self.threshold)
                 self.finished.write(name, piece.save)
             pieces.append(piece)
             bar.update(len(rows))
@@ -173,7 +198,8 @@ class Evaluation:
             "split": self.judged.part,
         }
         fit_seconds = self.model.record_["fit_seconds"]
-        return asdict(make_row(keys, setting, fit_seconds=fit_seconds, **outcome.measures()))
+        measured = {"threshold": self.threshold, **outcome.measures()}
+        return asdict(make_row(keys, setting, fit_seconds=fit_seconds, **measured))
 
 
 def _name(setting: Setting) -> str:

@@ -12,6 +12,7 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from nocta.core.cohort import Cohort
+from nocta.core.detection import prevalence
 from nocta.core.operating_points import cost_of_everything
 from nocta.core.predictor import Predictor
 from nocta.methods.contract import Method
@@ -63,10 +64,17 @@ def run_job(
         "seed": job.seed,
         "split": "test",
     }
+    threshold = prevalence(train.labels, train.n_classes)
     rows, details = [], []
     for setting in settings:
         outcome = roll_out(method, setting, test, setup, job.seed)
-        entry = describe_rollout(outcome, test.catalog, metric=setup.source.headline, seed=job.seed)
+        entry = describe_rollout(
+            outcome,
+            test.catalog,
+            metric=setup.source.headline,
+            seed=job.seed,
+            threshold=threshold,
+        )
         measured = {name: getattr(entry, name) for name in MEASURES if name not in TIMES}
         times = {"fit_seconds": fit_seconds, "rollout_seconds": outcome.seconds}
         rows.append(make_row(keys, setting, **measured, **times))

@@ -10,6 +10,7 @@ from nocta.core.metrics import cross_entropy
 from nocta.core.rollout import Rollout, rollout
 from nocta.evaluation.audit import audit
 from nocta.methods.contract import Method
+from nocta.methods.references import policy_at, with_ends
 from nocta.runs.record import Audit, AuditPoint
 from nocta.runs.setup import Setup
 
@@ -22,9 +23,10 @@ MAX_CUTS = 12
 def operating_points(method: Method, val: Cohort, setup: Setup, seed: int) -> list[dict[str, Any]]:
     """The settings at which to roll out a fitted method.
 
-    By default the method chooses about `setup.n_points` settings on validation. Given cost weights
-    replace the grid of a method whose knob is a cost weight. Each given budget keeps the knob value
-    with the lowest cross-entropy on validation under that hard limit, or every given cost weight.
+    By default the method chooses about `setup.n_points` settings on validation; acquiring nothing
+    and everything are the ends of its curve. Given cost weights replace the grid of a method whose
+    knob is a cost weight. Each given budget keeps the knob value with the lowest cross-entropy on
+    validation under that hard limit, or every given cost weight.
     """
     weighted = bool(setup.cost_weights) and method.has_cost_weight
     if weighted:
@@ -32,7 +34,7 @@ def operating_points(method: Method, val: Cohort, setup: Setup, seed: int) -> li
     else:
         own = method.settings(val, setup.n_points)
     if not setup.budgets:
-        return own
+        return own if weighted else with_ends(own)
     if weighted:
         return [{**s, "budget": b} for b in sorted(setup.budgets) for s in own]
     return [_best_within(b, own, method, val, setup, seed) for b in sorted(setup.budgets)]
@@ -43,7 +45,7 @@ def roll_out(
 ) -> Rollout:
     """Roll out a fitted method at one operating point, under the rules of the comparison."""
     return rollout(
-        method.policy(setting),
+        policy_at(method, setting),
         cohort,
         budget=setting.get("budget"),
         availability=setup.availability,
@@ -83,7 +85,7 @@ def audit_points(
     points = []
     for i, setting in enumerate(settings):
         found = audit(
-            method.policy(setting),
+            policy_at(method, setting),
             test,
             n_subjects=max(fewest, setup.audit_subjects // len(settings)),
             seed=1000 * seed + i,  # other subjects at every point
