@@ -18,6 +18,7 @@ from small_models import ESTIMATORS, QUICK, Parts
 MEDIUM = (
     "benchmarks/",
     "cli/test_app.py::test_being_told_to_end",
+    "cli/test_choose.py",
     "cli/test_compare_command.py",
     "cli/test_data_options.py",
     "cli/test_demo.py",

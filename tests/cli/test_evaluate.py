@@ -43,10 +43,15 @@ def test_the_models_own_weights_on_its_test_subjects(
     record = nocta.load(fitted_model).record_
     found = rows(out)
     assert tuple(found[0]) == COLUMNS
-    assert [setting_name(r) for r in found] == ["nothing", *record["cost_weights"], "everything"]
+    assert [setting_name(r) for r in found] == [
+        "nothing",
+        *record["cost_weights"],
+        "everything",
+        "plan",
+    ]
     assert {r["split"] for r in found} == {"test"}
     assert {int(r["n_subjects"]) for r in found} == {record["n_test"]}
-    assert {r["method"] for r in found} == {"nocta-amortized"}
+    assert [r["method"] for r in found] == ["nocta-amortized"] * (len(found) - 1) + ["static"]
     assert f"{record['n_test']} subjects kept aside" in shown
     assert "No leak found" in shown
     assert "AP ROC AUC cross-entropy tests detection delay" in shown
@@ -93,7 +98,7 @@ def test_fewer_points_keep_both_ends(
     assert invoke("evaluate", fitted_model, small_clinic, *args)[0] == 0
     kept = nocta.load(fitted_model).record_["cost_weights"]
     found = rows(out)
-    assert [setting_name(r) for r in found] == ["nothing", kept[0], kept[-1], "everything"]
+    assert [setting_name(r) for r in found] == ["nothing", kept[0], kept[-1], "everything", "plan"]
     assert {r["availability"] for r in found} == {"known"}
 
 

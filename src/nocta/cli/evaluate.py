@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -103,8 +104,8 @@ def evaluate(
         for row in evaluation.rows(settings, progress=not quiet, say=say):
             rows.append(row)
             write_results(results_frame(rows), out)
-        middle = settings[len(settings) // 2]
-        finding = saved.audit_sample(fitted, judged, middle, rule, AUDITED)
+        own = [s for s in settings if "acquire" not in s] or settings
+        finding = saved.audit_sample(fitted, judged, own[len(own) // 2], rule, AUDITED)
     evaluation.finished.clear()
     frame = results_frame(rows)
     _print(frame, fitted)
@@ -127,15 +128,20 @@ _IF_KNOWN = {"detection_delay": "detection delay"}
 
 
 def _print(frame: pd.DataFrame, model: SavedMethod) -> None:
+    from nocta.runs.point_text import point_name
+
     limited = bool(frame["budget"].notna().any())
     knob = "cost weight" if model.method.has_cost_weight else "setting"
     head = [knob, *(["budget"] if limited else []), "mean cost"]
     shown = _MEASURES | {k: v for k, v in _IF_KNOWN.items() if frame[k].notna().any()}
     table = make_table(*head, *shown.values())
     currency = model.catalog_.currency
+    default = model.default_point.setting
     for _, row in frame.iterrows():
+        setting = json.loads(row["setting"])
+        mark = "* " if {k: v for k, v in setting.items() if k != "budget"} == default else ""
         table.add_row(
-            f"{row['cost_weight']:.4g}" if model.method.has_cost_weight else row["setting"],
+            mark + point_name(setting),
             *([money(row["budget"], currency)] if limited else []),
             money(row["cost"], currency),
             *(f"{row[name]:.3f}" for name in shown),

@@ -59,8 +59,9 @@ def fit(
 ) -> None:
     """Train a method and save it in a folder, with a card that describes it.
 
-    Test subjects are held out and never touched. About ten operating points that spread over the
-    whole range of cost are found on validation and saved with the model.
+    Test subjects are held out and never touched. About ten operating points that spread along the
+    cost-quality curve are found on validation and saved with the model. The default one is the
+    cheapest within one standard error of the best; `nocta choose` sets another.
     """
     from nocta.runs.fit_run import FitRequest, fit_to_folder
 

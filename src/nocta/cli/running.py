@@ -54,7 +54,12 @@ CostWeightOption = Annotated[
 ]
 BudgetOption = Annotated[
     float | None,
-    Option("--budget", min=0.0, help="Hard limit on the further cost of each subject."),
+    Option(
+        "--budget",
+        min=0.0,
+        help="Hard limit on the further cost of each subject. The cost weight still decides what "
+        "is worth its cost; --cost-weight 0 spends up to the limit.",
+    ),
 ]
 SplitColumnOption = Annotated[
     str | None,

@@ -76,7 +76,7 @@ class NoctaMethod(Method):
     def check_predictor(self, predictor: Predictor) -> None:
         if self.estimator not in BUILT_IN:
             return
-        if self.estimator == "direct":
+        if self.estimator in ("auto", "direct"):
             require_network(predictor, f"Method '{self.name}'", "trains the predictor further")
             return
         metric = given_values(self.options).get("metric")
@@ -130,9 +130,17 @@ def quick_options(preset: Preset, estimator: str = "amortized") -> dict[str, Any
     """Options of a preset for a quick run."""
     if estimator not in BUILT_IN:
         return {}
-    if estimator == "direct":
+    if estimator in ("auto", "direct"):
         return {"quick": True}
     return {"n_rounds": 0} if preset == "default" else {"embedding_epochs": 2}
+
+
+class NoctaAuto(NoctaMethod):
+    """The recommended form of NOCTA: several are fitted, and validation chooses."""
+
+    name = "nocta-auto"
+    estimator = "auto"
+    adapts_predictor = True
 
 
 class NoctaDirect(NoctaMethod):

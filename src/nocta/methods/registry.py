@@ -17,6 +17,7 @@ from nocta.methods.contract import Method
 
 #: Name on the command line -> where the class lives. Strings, so that `--help` stays quick.
 METHODS: dict[str, str] = {
+    "nocta-auto": "nocta.methods.nocta:NoctaAuto",
     "nocta-direct": "nocta.methods.nocta:NoctaDirect",
     "nocta-contrastive": "nocta.methods.nocta:NoctaContrastive",
     "nocta-amortized": "nocta.methods.nocta:NoctaAmortized",

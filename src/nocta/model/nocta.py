@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,7 +26,7 @@ from nocta.model.choice.choose import Choice, choose_point, make_goal
 from nocta.model.choice.default import KEY, DefaultPoint, first_default, saved_default
 from nocta.model.inputs import one_subject, require_cohort
 from nocta.model.presets.base import Planner, Task
-from nocta.model.presets.options import DefaultOptions, DirectOptions, PaperOptions
+from nocta.model.presets.options import AutoOptions, DefaultOptions, DirectOptions, PaperOptions
 from nocta.planning.algorithm import PlanningPolicy
 from nocta.planning.explain import Recommendation, recommend
 from nocta.planning.limits import DEFAULT_LIMITS, Limits
@@ -43,7 +43,8 @@ class NOCTA(BaseEstimator):  # type: ignore[misc]
     """Plans whole sets of future acquisitions, executes the earliest part, replans.
 
     Args:
-        estimator: `"direct"` (a network names the plan), `"amortized"` (a network scores plans),
+        estimator: `"auto"` (validation chooses; recommended), `"direct"` (a network names the
+            plan), `"amortized"` (a network scores plans),
             `"contrastive"` (evidence from similar subjects), `"ensemble"` of the last two, mixed on
             validation, or the name of an installed estimator.
         preset: `"default"` is what we recommend; `"paper"` is as published.
@@ -212,6 +213,10 @@ class NOCTA(BaseEstimator):  # type: ignore[misc]
         done = [self.rollout(cohort, weight, **options) for weight in cost_weights]
         return Frontier.of(done, metric)
 
+    @property
+    def _plans_quickly(self) -> bool:
+        return getattr(self._planner, "chosen", self.estimator) in _QUICK_TO_PLAN
+
     def suggest_cost_weights(
         self,
         val: Cohort,
@@ -228,14 +233,14 @@ class NOCTA(BaseEstimator):  # type: ignore[misc]
             n_subjects: How many of `val` to try; by default fewer if neighbors vote.
             availability: The rule of the roll-outs they are meant for.
         """
-        n_subjects = n_subjects or (300 if self.estimator in _QUICK_TO_PLAN else 100)
+        n_subjects = n_subjects or (300 if self._plans_quickly else 100)
         some = val.subset(np.random.default_rng(self.seed).permutation(len(val))[:n_subjects])
         scale = self._planner.cost_scale
 
         def point_at(weight: float) -> tuple[float, float]:
             return cost_and_loss(self.rollout(some, weight, availability=availability))
 
-        most = 20 if self.estimator in _QUICK_TO_PLAN else 14  # neighbors take longer
+        most = 20 if self._plans_quickly else 14  # neighbors take longer
         return search_knob(
             point_at,
             (scale * 0.01, scale * 4),
@@ -359,6 +364,11 @@ def planner_class(preset: str, estimator: str = "amortized") -> type[Planner]:
             f"An installed package provides the estimator '{estimator}', but that name is built "
             f"in. Rename it there, or uninstall the package."
         )
+    if estimator == "auto":
+        from nocta.model.presets.auto import AutoPlanner
+
+        check_value("preset of estimator 'auto'", preset, Literal["default"])
+        return AutoPlanner
     if estimator == "direct":
         from nocta.model.presets.direct import DirectPlanner
 
@@ -378,6 +388,8 @@ def model_options(preset: str, estimator: str) -> type[Options]:
 
     if estimator not in plugin.BUILT_IN:
         return plugin.PluginOptions
+    if estimator == "auto":
+        return AutoOptions
     if estimator == "direct":
         return DirectOptions
     return PaperOptions if preset == "paper" else DefaultOptions

@@ -191,7 +191,7 @@ class Evaluation:
     def _row(self, setting: Setting, outcome: Outcome) -> dict[str, Any]:
         keys = {
             "dataset": self.judged.cohort.name,
-            "method": self.model.name,
+            "method": setting.get("name", self.model.name),  # schedules have their own
             "preset": self.model.preset,
             "availability": self.availability,
             "seed": self.model.seed,

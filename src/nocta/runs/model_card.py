@@ -14,6 +14,8 @@ from nocta.model.nocta import NOCTA
 from nocta.runs.point_text import default_sentence, point_table
 
 _WHAT = {
+    "auto": "NOCTA, in the form that did best on validation.",
+    "direct": "NOCT-Direct: a network names the plan, and the predictor learned along with it.",
     "amortized": "NOCT-Amortized: a network predicts what a plan will save.",
     "contrastive": "NOCT-Contrastive: similar training subjects vote on a plan.",
     "ensemble": "NOCT-Amortized and NOCT-Contrastive, mixed on validation.",
@@ -37,6 +39,7 @@ def model_card(saved: SavedMethod) -> str:
         f"{_what(saved)} Preset `{saved.preset}`. It says which features to acquire next, and "
         f"when, and predicts the class ({', '.join(saved.classes_)}) at every visit.{serves}",
         "A quick run (`--quick`): too little data and training to be of use." * request["quick"],
+        _choice(model) if model else "",
         _shares(model) if model else "",
         "## Data",
         _list(
@@ -81,8 +84,19 @@ def _what(saved: SavedMethod) -> str:
     return (inspect.getdoc(saved.method) or "").split("\n\n")[0].replace("\n", " ")
 
 
+def _choice(model: NOCTA) -> str:
+    """Which form of NOCTA validation chose, and why; empty if there was no choice."""
+    return str(getattr(model.planner_, "reason", ""))
+
+
 def _shares(model: NOCTA) -> str:
-    """How plans are judged if there are few subjects; otherwise empty."""
+    """How much plans follow the subject, if there was a choice; otherwise empty."""
+    plans = getattr(model.planner_, "plans", None)
+    if plans is not None:
+        own = plans.individual_share
+        said = f"On validation, individual plans earned a weight of {own:.0%} against the schedule "
+        said += "for everybody that the network found."
+        return said if own else said + " So the policy is that fixed schedule."
     if getattr(model.planner_, "population", None) is None:
         return ""
     own = model.planner_.individual_share  # type: ignore[attr-defined]
@@ -95,7 +109,8 @@ def _privacy(model: NOCTA) -> str:
     counted = getattr(model.planner_, "population", None) is not None
     if model.estimator not in _WHAT:
         return "Privacy: the package of the estimator decides what the folder holds of subjects."
-    if model.estimator == "amortized" and not counted:
+    form = getattr(model.planner_, "chosen", model.estimator)
+    if form in ("direct", "amortized") and not counted:
         return "Privacy: the folder holds network weights and scales, no subject's data."
     why = "plans are averaged over" if counted else "retrieval needs"
     return (

@@ -11,7 +11,7 @@ from nocta.core.cohort import Cohort
 from nocta.core.environment import Availability
 from nocta.core.errors import ConfigError, DataError
 from nocta.evaluation.audit import AuditReport, audit
-from nocta.methods.references import with_ends
+from nocta.methods.references import PLAN, with_ends
 from nocta.methods.saving import SavedMethod, as_saved
 from nocta.model.nocta import NOCTA
 from nocta.runs.operating_points import MAX_CUTS
@@ -145,7 +145,7 @@ def settings_of(
 
     With budgets alone the cost weight is that of the model's default point, as in `nocta plan` and
     in Python. A method without a cost weight keeps its own settings, under each budget. Acquiring
-    nothing and everything are the ends of what is kept.
+    nothing and everything are the ends of what is kept; fixed schedules of the fit come last.
     """
     model = as_saved(model)
     if not model.method.has_cost_weight:
@@ -157,7 +157,17 @@ def settings_of(
         return [{"cost_weight": w} for w in sorted(cost_weights, reverse=True)]
     if not model.settings:
         raise ConfigError("This model keeps no cost weights; give --cost-weights or --budgets.")
-    return with_ends(_spread(model.settings, n_points))
+    return with_references(model, _spread(model.settings, n_points))
+
+
+def with_references(model: SavedMethod, kept: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Settings between their ends, and the schedules that the fit compared them with."""
+    schedules = [
+        dict(point["setting"])
+        for point in model.record_.get("references", [])
+        if point["setting"]["acquire"] == PLAN
+    ]
+    return [*with_ends(kept), *schedules]
 
 
 def _own_settings(
@@ -170,7 +180,7 @@ def _own_settings(
         )
     kept = _spread(model.settings, n_points)
     if not budgets:
-        return with_ends(kept)
+        return with_references(model, kept)
     return [{**s, "budget": b} for b in sorted(budgets) for s in kept]
 
 

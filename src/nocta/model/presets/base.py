@@ -25,7 +25,7 @@ from nocta.planning.space import ActionTable
 from nocta.predictors.cross_fitted import CrossFittedPredictor, as_cross_fitted
 from nocta.predictors.fitting import fit_predictor
 
-EstimatorName = Literal["direct", "amortized", "contrastive", "ensemble"]
+EstimatorName = Literal["auto", "direct", "amortized", "contrastive", "ensemble"]
 #: Losses of subjects after requests, `(b,)` and `(b, L, M)` to `(b, L, kinds)`.
 Losses = Callable[[NDArray[np.int64], NDArray[np.bool_]], Tensor]
 #: Maximum number of subjects sampled to estimate what acquiring everything saves and costs.

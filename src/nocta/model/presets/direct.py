@@ -14,30 +14,28 @@ from typing import Any, Self
 import numpy as np
 import torch
 
-from nocta.core.cohort import Cohort
+from nocta.core.cohort import Cohort, even_rows
 from nocta.core.history import History
 from nocta.core.operating_points import cost_of_everything
 from nocta.core.policy import Observation
 from nocta.core.predictor import require_network
-from nocta.model.presets.base import Planner, Task, break_even_weight
+from nocta.model.presets.base import MOST_ASKED, Planner, Task, break_even_weight
 from nocta.model.presets.options import DirectOptions
 from nocta.model.state import Arrays, State, load_net, nest, net_arrays, take_part
 from nocta.planning.direct.network import GateNet, GateShape, log_prices
 from nocta.planning.direct.policy import DirectPlans, DirectPolicy
 from nocta.planning.direct.promise import PromiseNet, fit_promise
-from nocta.planning.direct.training import DirectTraining
+from nocta.planning.direct.training import FEW, DirectTraining
 from nocta.planning.estimators.targets import LossTargets
 from nocta.predictors.cross_fitted import SMALL, CrossFittedPredictor
 from nocta.predictors.encoding import InputEncoder
 
-#: Units and dropout of the gates, with few subjects and with many.
-_FEW, _MANY = (32, 0.4), (128, 0.2)
+#: Units and dropout of the gates, by the number of training subjects: less than the first number.
+_SIZES = ((FEW, 32, 0.4), (SMALL, 64, 0.1), (np.inf, 128, 0.2))
 #: Cost weights at which validation is asked, in break-even weights.
 _FACTORS = (0.1, 0.3, 1.0, 3.0)
 #: Validation subjects who are asked, at most.
 _MOST_TRIED = 2000
-#: With fewer training subjects, the predictor is left as it is: it would only learn their luck.
-_FEWEST_TO_ADAPT = 500
 
 
 @dataclass(eq=False)
@@ -66,8 +64,7 @@ class DirectPlanner(Planner):
         targets = LossTargets(train, predictor.members, predictor.fold, ("cross-entropy",))
         scale = break_even_weight(targets, train)
         everything = max(cost_of_everything(train), 1e-9)
-        few = len(train) < SMALL
-        hidden, dropout = _FEW if few else _MANY
+        hidden, dropout = next((h, d) for size, h, d in _SIZES if len(train) < size)
         encoder = predictor.networks[0].encoder_
         prices = train.catalog.costs
         shape = GateShape(
@@ -81,12 +78,12 @@ class DirectPlanner(Planner):
             price_scale=float(np.median(prices[prices > 0])) if (prices > 0).any() else 1.0,
             everything=everything,
         )
-        config = knobs.config(len(train) >= _FEWEST_TO_ADAPT)
+        config = knobs.config(_noise(targets, train), adapts=len(train) >= FEW)
         with torch.random.fork_rng():
             torch.manual_seed(seed)
             net = GateNet(shape, log_prices(torch.from_numpy(prices), shape.price_scale))
             training = DirectTraining(net, predictor, train, config, scale * everything, seed)
-            training.run(val, config.training(len(train), few), task.progress)
+            training.run(val, config.training(len(train)), task.progress)
         judges = predictor.members, predictor.fold
         parts = (
             (train, LossTargets(train, *judges, ("cross-entropy",))),
@@ -160,3 +157,12 @@ class DirectPlanner(Planner):
         )
         options = DirectOptions(**config["options"])
         return cls(options, predictor, plans, config["cost_scale"], config["seed"])
+
+
+def _noise(targets: LossTargets, cohort: Cohort) -> float:
+    """Loss with everything known, as a share of the loss with nothing known."""
+    index = even_rows(len(cohort), MOST_ASKED)
+    nothing = np.zeros((len(index), *cohort.catalog.open_slots.shape), dtype=bool)
+    everything = nothing | cohort.catalog.open_slots
+    left, whole = (float(targets(index, asked).sum()) for asked in (everything, nothing))
+    return float(np.clip(left / max(whole, 1e-9), 0.0, 1.0))

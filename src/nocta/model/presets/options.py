@@ -16,6 +16,7 @@ from nocta.predictors.neural import ClassWeight
 
 SearchKind = Literal["beam", "uniform", "guided"]
 Form = Literal["closed-loop", "open-loop"]
+Candidate = Literal["direct", "amortized", "contrastive", "ensemble"]
 
 
 class DefaultOptions(Options):
@@ -84,16 +85,33 @@ class DirectOptions(Options):
     quick: bool = False
     """A short fit, with worse plans."""
 
-    def config(self, adapts: bool = True) -> DirectConfig:
-        """What training needs of them; `adapts` says whether the predictor adapts by default."""
+    def config(self, noise: float, *, adapts: bool) -> DirectConfig:
+        """What training needs of them.
+
+        `noise` is the share of the loss that is left with everything known: the more, the more the
+        predictor learns from informed predictions instead of labels. `adapts` says whether the
+        predictor adapts by default.
+        """
         default = DirectConfig.predictor_rate if adapts else 0.0
         rate = default if self.predictor_rate is None else self.predictor_rate
         return DirectConfig(
             closed_loop=self.form == "closed-loop",
             hindsight=self.hindsight,
+            predictor_hindsight=self.hindsight * noise,
             predictor_rate=rate,
             quick=self.quick,
         )
+
+
+class AutoOptions(Options):
+    """Options of the estimator `"auto"`, which chooses between the others on validation."""
+
+    class_weight: ClassWeight = None
+    """`"balanced"` counters rare classes when the predictor is first fitted."""
+    candidates: tuple[Candidate, ...] | None = Field(default=None, min_length=1)
+    """What to choose from, the preferred one first; by the size of the cohort by default."""
+    quick: bool = False
+    """Short fits, with worse plans."""
 
 
 class PaperOptions(Options):

@@ -29,13 +29,15 @@ from nocta.planning.direct.unroll import Drawn, Lines, all_seeing, draw
 from nocta.planning.estimators.targets import LossTargets
 from nocta.planning.gates import GatedCohort, gate_costs
 from nocta.planning.objective import soft_label_losses
-from nocta.predictors.cross_fitted import CrossFittedPredictor
+from nocta.predictors.cross_fitted import SMALL, CrossFittedPredictor
 from nocta.predictors.neural import cross_entropy
 from nocta.predictors.training import TrainingConfig, TrainingLog, train
 
 #: Steps of a fit and of a quick one, about; and limits of its passes over the subjects.
 _STEPS, _QUICK_STEPS, _EPOCHS = 700, 120, (4, 200)
 _MOST_JUDGED = 1500
+#: With fewer training subjects, networks are smaller and learn more slowly.
+FEW = 500
 _CHECKS = 10
 
 
@@ -57,16 +59,17 @@ class DirectConfig:
     price_spread: float = 0.7  # standard deviation of the logarithm of those
     quick: bool = False  # a short fit
 
-    def training(self, n_train: int, small: bool) -> TrainingConfig:
+    def training(self, n_train: int) -> TrainingConfig:
         """Length and pace, by the number of subjects."""
-        batch_size = 64 if small else 256
+        few = n_train < FEW
+        batch_size = 64 if n_train < SMALL else 256
         steps = _QUICK_STEPS if self.quick else _STEPS
         epochs = int(np.clip(round(steps * batch_size / n_train), *_EPOCHS))
         return TrainingConfig(
             epochs=epochs,
             batch_size=batch_size,
-            learning_rate=3e-3 if small else 6e-3,
-            weight_decay=1e-2 if small else 0.0,
+            learning_rate=3e-3 if few else 6e-3,
+            weight_decay=1e-2 if few else 0.0,
             patience=epochs,
             check_every=max(1, epochs // _CHECKS),
             average=0.995,
