@@ -14,7 +14,7 @@ from hypothesis import HealthCheck, Phase, given, settings
 from over_http import KEY
 
 #: Requests per operation; `make soak-service` sends more.
-N_EXAMPLES = 6
+N_EXAMPLES = 3
 
 
 def test_nothing_makes_it_fail(client: TestClient) -> None:
