@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 
 from nocta.report.build import render, save_figures
-from nocta.report.tables import difference_tables, effort_table, points_table
+from nocta.report.differences import difference_tables
+from nocta.report.tables import effort_table, points_table
 from nocta.report.text import failure_lines, summary_table
 from nocta.report.view import ReportView, _merge_bins
 from nocta.runs.compare import Comparison
