@@ -36,7 +36,7 @@ def test_methods_without_a_point_near_the_reference_are_named(view: ReportView) 
 def test_the_reference_cost_is_within_reach(view: ReportView) -> None:
     results = view.comparison.results
     low, high = results["cost"].min(), results["cost"].max()
-    assert low < view.reference_cost < high
+    assert low <= view.reference_cost <= high  # a recommended point may be the last one
 
 
 def test_the_nearest_operating_point_is_chosen(view: ReportView) -> None:
