@@ -13,8 +13,10 @@ import nocta
 from nocta.core.errors import ConfigError
 from nocta.core.policy import Observation
 from nocta.core.rollout import rollout
+from nocta.planning.direct import promise
 from nocta.planning.direct.network import GateNet, GateShape, log_prices
 from nocta.planning.direct.unroll import all_seeing, draw, over_budget, visit_price
+from nocta.planning.estimators.targets import LossTargets
 from nocta.planning.gates import GatedCohort
 from nocta.predictors.cross_fitted import cross_fit
 from nocta.predictors.recurrent import RecurrentPredictor
@@ -205,6 +207,28 @@ def test_the_given_predictor_is_left_as_it_is(parts, predictor) -> None:
     nocta.NOCTA("direct", options={"quick": True, "hidden": 8}).fit(*parts[:2], predictor=predictor)
     for name, array in predictor.state()[1].items():
         np.testing.assert_array_equal(array, before[name])
+
+
+def test_a_predictor_with_dropout_judges_and_acts_without_it(parts) -> None:
+    train, val, test = parts
+    short = TrainingConfig(epochs=4, batch_size=64, check_every=2)
+    with_dropout = RecurrentPredictor(hidden=8, dropout=0.5, training=short)
+    shared = cross_fit(with_dropout, train, val, 2)
+    options = {"quick": True, "hidden": 8, "predictor_rate": 0.0}  # the predictor stays as it is
+    model = nocta.NOCTA("direct", options=options).fit(train, val, predictor=shared)
+    asked = nocta.History.of(test, np.ones_like(test.recorded))
+    expected = shared.predict_proba(asked)
+    np.testing.assert_array_equal(model.planner_.predictor.predict_proba(asked), expected)
+
+
+def test_promises_are_learned_from_a_bounded_number_of_subjects(
+    parts, predictor, untrained, monkeypatch
+) -> None:
+    train, (net, _) = parts[0], untrained
+    targets = LossTargets(train, predictor.members, predictor.fold, ("cross-entropy",))
+    monkeypatch.setattr(promise, "_MOST", 10)
+    found = promise._examples(net, train, targets, (0.1, 1.0), np.random.default_rng(0))
+    assert len(found.states) == len(found.losses) == 10
 
 
 def test_open_loop_is_a_form_of_its_own(parts, predictor, model) -> None:
