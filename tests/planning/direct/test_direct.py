@@ -10,9 +10,11 @@ import pytest
 import torch
 
 import nocta
+from nocta.core.enforce import enforce
 from nocta.core.errors import ConfigError
 from nocta.core.policy import Observation
 from nocta.core.rollout import rollout
+from nocta.model.presets.direct import _FACTORS
 from nocta.planning.direct import promise
 from nocta.planning.direct.network import GateNet, GateShape, log_prices
 from nocta.planning.direct.unroll import all_seeing, draw, over_budget, visit_price
@@ -146,6 +148,32 @@ def test_a_hard_budget_is_kept(parts, model) -> None:
     assert 0 < done.costs.max() <= 2.0
 
 
+@pytest.mark.parametrize(
+    ("rule", "budget"),
+    [
+        ("at most 1 visits", np.inf),
+        ("at most 1 scan", np.inf),
+        ("2 apart blood", np.inf),
+        ("always blood at 2", 4.0),
+        ("together blood, scan", 5.0),
+    ],
+)
+def test_plans_obey_constraints_and_begin_with_the_decision(parts, model, rule, budget) -> None:
+    start, policy = start_of(parts[2]), model.policy(WEIGHTS[0])
+    catalog = start.catalog.constrained(rule)
+    bound = replace(start, catalog=catalog, remaining=np.full(len(start), budget)).reserving()
+    found = policy.best_plans(bound)
+    assert found.plans[:, 0].any()
+    assert all(
+        catalog.rules.allow(plan) for plan in found.plans.reshape(-1, *start.open_slots[0].shape)
+    )
+    assert catalog.cost_of(found.plans).max() <= budget
+    acted = enforce(bound, policy.decide(bound))
+    planned = nocta.Decision.from_plans(found.plans[:, 0])
+    np.testing.assert_array_equal(acted.time, planned.time)
+    np.testing.assert_array_equal(acted.features, planned.features)
+
+
 def test_a_dearer_feature_is_requested_less_without_a_new_fit(parts, model) -> None:
     test = parts[2]
     name = test.catalog.names[0]
@@ -190,7 +218,8 @@ def test_a_saved_model_decides_as_before(parts, model, tmp_path: Path) -> None:
     again = nocta.load(tmp_path / "m")
     first, second = (m.rollout(parts[2], WEIGHTS[1]) for m in (model, again))
     np.testing.assert_array_equal(first.probabilities, second.probabilities)
-    assert again.planner_.plans.loss_level == model.planner_.plans.loss_level
+    before, after = (m.policy(WEIGHTS[1]).promise(start_of(parts[2])) for m in (model, again))
+    np.testing.assert_array_equal(before, after)
 
 
 def test_a_recommendation_promises_loss_and_charge(parts, model) -> None:
@@ -200,6 +229,19 @@ def test_a_recommendation_promises_loss_and_charge(parts, model) -> None:
     assert advice.plan.expected_loss > 0
     assert advice.plan.expected_charge > 0
     assert advice.stopping.expected_charge == 0
+
+
+def test_promises_have_the_level_of_what_happens_on_validation(parts, model) -> None:
+    _, val, _ = parts
+    planner = replace(model.planner_)  # so that other tests see the model as it is
+    planner.plans = replace(planner.plans, individual_share=0.0, loss_level=9.0, charge_level=9.0)
+    planner._correct_level(val)
+    promised, happened = np.zeros(2), np.zeros(2)
+    for factor in _FACTORS:
+        weight = factor * planner.cost_scale
+        promised += np.mean(planner.policy(weight).promise(start_of(val)), axis=1)
+        happened += np.mean(planner.realized(val, weight), axis=1)
+    np.testing.assert_allclose(promised, happened, rtol=1e-6)
 
 
 def test_the_given_predictor_is_left_as_it_is(parts, predictor) -> None:
