@@ -18,6 +18,7 @@ from nocta.model.presets.direct import _FACTORS
 from nocta.planning.direct import promise
 from nocta.planning.direct.network import GateNet, GateShape, log_prices
 from nocta.planning.direct.unroll import all_seeing, draw, over_budget, visit_price
+from nocta.planning.estimators import targets
 from nocta.planning.estimators.targets import LossTargets
 from nocta.planning.gates import GatedCohort
 from nocta.predictors.cross_fitted import cross_fit
@@ -263,13 +264,20 @@ def test_a_predictor_with_dropout_judges_and_acts_without_it(parts) -> None:
     np.testing.assert_array_equal(model.planner_.predictor.predict_proba(asked), expected)
 
 
+def test_informed_labels_are_the_same_piece_by_piece(parts, predictor, monkeypatch) -> None:
+    how = (parts[0], predictor.members, predictor.fold, ("cross-entropy",))
+    whole = LossTargets(*how, hindsight=0.9).soft_labels
+    monkeypatch.setattr(targets, "_INFORMED_AT_ONCE", 7)
+    torch.testing.assert_close(LossTargets(*how, hindsight=0.9).soft_labels, whole)
+
+
 def test_promises_are_learned_from_a_bounded_number_of_subjects(
     parts, predictor, untrained, monkeypatch
 ) -> None:
     train, (net, _) = parts[0], untrained
-    targets = LossTargets(train, predictor.members, predictor.fold, ("cross-entropy",))
+    losses = LossTargets(train, predictor.members, predictor.fold, ("cross-entropy",))
     monkeypatch.setattr(promise, "_MOST", 10)
-    found = promise._examples(net, train, targets, (0.1, 1.0), np.random.default_rng(0))
+    found = promise._examples(net, train, losses, (0.1, 1.0), np.random.default_rng(0))
     assert len(found.states) == len(found.losses) == 10
 
 
