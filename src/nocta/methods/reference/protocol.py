@@ -20,6 +20,7 @@ from nocta.core.policy import Policy
 from nocta.methods.fixed import FixedPlanPolicy
 from nocta.methods.reference.method import Reference
 from nocta.methods.references import plan_setting
+from nocta.methods.registry import SUFFIX
 from nocta.model.state import Arrays, State
 
 PROTOCOL = "protocol"
@@ -33,7 +34,8 @@ class Protocol(Reference):
     plan_: NDArray[np.bool_]
 
     def _choose(self, train: Cohort, val: Cohort, seed: int, progress: bool) -> None:
-        self.plan_ = protocol_plans(train.catalog, self.name)[self.name]
+        name = self.name.removesuffix(SUFFIX)
+        self.plan_ = protocol_plans(train.catalog, name)[name]
 
     def _learned(self) -> State:
         return {}, {"plan": self.plan_}
