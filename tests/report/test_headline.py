@@ -11,7 +11,7 @@ from nocta.report.headline import manager_sentences
 from nocta.report.settings import settings_table
 from nocta.report.view import ReportView
 from nocta.runs.compare import Comparison
-from nocta.runs.recommended import recommended_index
+from nocta.runs.recommended import best_looking_index
 from nocta.runs.record import JobRecord
 
 
@@ -66,23 +66,24 @@ def test_protocols_by_name_are_each_told(comparison: Comparison) -> None:
 def test_nocta_leads_and_its_recommended_point_is_shown(view: ReportView) -> None:
     assert view.lead == "nocta-amortized"
     for record, shown in zip(view.records_of(view.lead), view.chosen[view.lead], strict=True):
-        assert shown == record.details[recommended_index(record.details, "accuracy")]
+        assert record.recommended is not None
+        assert shown == record.details[record.recommended.index]
     costs = [entry.cost for entry in view.recommended]
     assert view.reference_cost == pytest.approx(sum(costs) / len(costs))
 
 
-def test_the_cheapest_point_as_good_as_the_best_is_recommended(comparison: Comparison) -> None:
+def test_without_a_default_the_cheapest_point_as_good_as_the_best_is_shown(comparison: Comparison) -> None:
     entry = comparison.records[0].details[0]
 
     def points(*pairs: tuple[float, float]) -> list:  # type: ignore[type-arg]
         band = (0.8 - 0.0196, 0.8 + 0.0196)  # one standard error is .01
         return [replace(entry, cost=c, ap=a, cross_entropy=a, band=band) for c, a in pairs]
 
-    assert recommended_index(points((1, 0.70), (2, 0.79), (3, 0.795), (4, 0.80)), "ap") == 1
-    assert recommended_index(points((1, 0.70), (2, 0.79), (4, 0.80)), "cross_entropy") == 0
+    assert best_looking_index(points((1, 0.70), (2, 0.79), (3, 0.795), (4, 0.80)), "ap") == 1
+    assert best_looking_index(points((1, 0.70), (2, 0.79), (4, 0.80)), "cross_entropy") == 0
     nan = float("nan")
-    assert recommended_index(points((1, nan), (2, 0.5)), "ap") == 1
-    assert recommended_index(points((1, nan), (2, nan)), "ap") == 1
+    assert best_looking_index(points((1, nan), (2, 0.5)), "ap") == 1
+    assert best_looking_index(points((1, nan), (2, nan)), "ap") == 1
 
 
 def test_what_everything_costs_is_one_number_and_explained(view: ReportView) -> None:

@@ -143,6 +143,7 @@ def evaluate(
                 evaluation,
                 details,
                 rows,
+                evaluation.recommended(settings),
                 report,
                 source=source,
                 finding=finding,

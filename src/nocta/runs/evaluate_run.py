@@ -24,8 +24,8 @@ from nocta.runs.checkpoint import Checkpoint
 from nocta.runs.details import describe_rollout
 from nocta.runs.outcome import Outcome
 from nocta.runs.promise import Promise
-from nocta.runs.recommended import recommended_index
-from nocta.runs.record import PointDetails, read_details
+from nocta.runs.recommended import best_looking_index, default_among
+from nocta.runs.record import PointDetails, Recommended, read_details
 from nocta.runs.results import make_row
 from nocta.runs.saved import Judged
 from nocta.runs.setup import hash_data
@@ -119,7 +119,8 @@ class Evaluation:
         """
         assert self.described_by is not None
         found = [read_details(self.finished.get(_details(setting))) for setting in settings]
-        shown = recommended_index(found, self.described_by)
+        default = self.recommended(settings)
+        shown = default.index if default else best_looking_index(found, self.described_by)
         cohort = self.judged.cohort
         if not cohort.catalog.context:
             return found
@@ -128,6 +129,10 @@ class Evaluation:
         subgroups = describe_subgroups(outcome, cohort, **self._how)
         found[shown] = replace(found[shown], subgroups=subgroups)
         return found
+
+    def recommended(self, settings: Sequence[Setting]) -> Recommended | None:
+        """The model's default operating point, if it is one of these."""
+        return default_among(settings, self.model.default_point)
 
     @property
     def _how(self) -> dict[str, Any]:
