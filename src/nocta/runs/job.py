@@ -18,7 +18,12 @@ from nocta.methods.contract import Method
 from nocta.methods.references import policy_at
 from nocta.runs.details import describe_rollout
 from nocta.runs.method_options import given_options, make_method, option_defaults
-from nocta.runs.operating_points import audit_points, operating_points, roll_out
+from nocta.runs.operating_points import (
+    audit_points,
+    operating_points,
+    roll_out,
+    with_promises,
+)
 from nocta.runs.promise import Promise
 from nocta.runs.recommended import chosen_on_validation
 from nocta.runs.record import CohortDescription, Job, JobRecord, PointDetails, TuningRecord
@@ -59,6 +64,7 @@ def run_job(
     method = learning.fit(tuned.chosen if tuned else {}, progress=progress)
     fit_seconds = clock.perf_counter() - fitting + (shared.seconds if shared is not None else 0.0)
     settings = operating_points(method, val, setup, job.seed)
+    settings = with_promises(settings, method, val, setup, job.seed)
     shown = chosen_on_validation(method, settings, val, setup, job.seed)
     threshold = prevalence(train.labels, train.n_classes)
     measured = _judge(method, settings, shown.index, cohort, test, setup, job.seed, threshold)

@@ -215,12 +215,10 @@ def settings_of(
 
 def with_references(model: SavedMethod, kept: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """Settings between their ends, and the schedules that the fit compared them with."""
-    schedules = [
-        dict(point["setting"])
-        for point in model.record_.get("references", [])
-        if point["setting"]["acquire"] == PLAN
-    ]
-    return [*with_ends(kept), *schedules]
+    known = [dict(point["setting"]) for point in model.record_.get("references", [])]
+    schedules = [setting for setting in known if setting["acquire"] == PLAN]
+    ends = {setting["acquire"]: setting for setting in known if setting["acquire"] != PLAN}
+    return [*(ends.get(s.get("acquire"), s) for s in with_ends(kept)), *schedules]
 
 
 def protocols_to_judge(model: NOCTA | SavedMethod, judged: Judged) -> list[dict[str, Any]]:
