@@ -9,7 +9,7 @@ export OMP_NUM_THREADS ?= 1
 # The results of record; `make -k results` continues after a part that fails.
 ABLATIONS := table-embedding table-candidates table-neighbors table-kappa table-beta table-gamma
 RESULTS := results-synthetic results-synthetic-paper results-pbc-event results-pbc-stage \
-	results-physionet2012 results-full-history results-few-subjects results-guarantee results-ras-fidelity results-variants results-ablations results-paper
+	results-physionet2012 results-direct results-full-history results-few-subjects results-guarantee results-ras-fidelity results-variants results-ablations results-paper
 
 .PHONY: install demo chromium test soak-service screenshots test-quick test-slow bench bench-quick bench-large lint types format clean results forget-results $(RESULTS)
 
@@ -97,6 +97,12 @@ results-pbc-stage: install
 # Needs files that you download: docs/how-to/public-data.md.
 results-physionet2012: install
 	$(BIN)/nocta compare physionet2012 --methods nocta-amortized,$(REFERENCES),dime,asac,ras,as --seeds 5 --out results/physionet2012
+
+# NOCT-Direct against fixed schedules and ASAC; files that you download.
+results-direct: install
+	for name in physionet2012 cmapss; do \
+	  $(BIN)/nocta compare $$name --methods nocta-direct,asac,static,static+adapt --seeds 5 --out results/direct/$$name || exit 1; done
+	$(BIN)/python benchmarks/direct_steps.py physionet2012 cmapss
 
 results-ras-fidelity: install
 	$(BIN)/python benchmarks/ras_fidelity.py --seeds 1 --methods ras
