@@ -54,7 +54,12 @@ def test_the_models_own_weights_on_its_test_subjects(
     assert [r["method"] for r in found] == ["nocta-amortized"] * (len(found) - 1) + ["static"]
     assert f"{record['n_test']} subjects kept aside" in shown
     assert "No leak found" in shown
-    assert "AP ROC AUC cross-entropy tests detection delay" in shown
+    assert "AP (95 %)" in shown
+    for name in ("cost", "accuracy", "ap", "roc_auc", "cross_entropy"):
+        assert all(
+            float(r[f"{name}_low"]) <= float(r[name]) <= float(r[f"{name}_high"]) for r in found
+        )
+    assert float(found[1]["ap_low"]) < float(found[1]["ap_high"])
     assert figure.stat().st_size > 1000
 
 

@@ -28,7 +28,7 @@ def run(setup: Setup, job: Job) -> JobRecord:
 
 
 def without_times(record: JobRecord) -> list[dict[str, Any]]:
-    return [{k: v for k, v in vars(row).items() if k not in TIMES} for row in record.rows]
+    return [{k: v for k, v in plain(row).items() if k not in TIMES} for row in record.rows]
 
 
 def test_a_job_gives_one_row_per_operating_point(small_setup: Setup) -> None:
@@ -157,6 +157,9 @@ def test_a_curve_ends_at_nothing_and_everything(small_setup: Setup) -> None:
     for end, alone in ((ours[0], nothing), (ours[-1], everything)):
         (only,) = alone
         assert (end.cost, end.cross_entropy) == (only.cost, only.cross_entropy)
+        assert end.expected_loss == pytest.approx(only.expected_loss, abs=1e-5)
+        assert end.expected_cost == pytest.approx(only.expected_cost)
+        assert end.realized_loss == only.realized_loss
     assert [json.loads(row.setting)["acquire"] for row in (ours[0], ours[-1])] == [
         "nothing",
         "everything",

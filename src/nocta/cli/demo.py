@@ -51,6 +51,9 @@ def demo(
         if quick:
             console.print("This was a quick run: too little data and training for good numbers.")
         console.print(f"Report: {out / 'report.html'}", soft_wrap=True)
+        console.print(
+            "With your own table: nocta init, nocta fit, then nocta serve MODEL plans in a browser."
+        )
     exit_on_failures(failure_lines(comparison))
 
 

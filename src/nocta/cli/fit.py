@@ -18,7 +18,7 @@ from nocta.cli.data import (
     say_what_was_read,
 )
 from nocta.cli.options import parse_options
-from nocta.cli.outputs import make_table, say, stoppable
+from nocta.cli.outputs import make_narrow_table, say, stoppable
 
 if TYPE_CHECKING:
     from nocta.methods.saving import SavedMethod
@@ -92,7 +92,7 @@ def _print(model: NOCTA | SavedMethod, data: str, out: Path) -> None:
     weighted = saved.method.has_cost_weight
     head = ("cost weight" if weighted else "setting", "mean cost", "accuracy", "AP (95 %)")
     title = "On validation, cheapest first (* is the default)"
-    table = make_table(*head, "ROC AUC", "cross-entropy", title=title)
+    table = make_narrow_table(*head, "ROC AUC", "cross-entropy", title=title)
     for name, cost, accuracy, ap, roc, loss in point_table(record, currency, default.setting):
         table.add_row(name, cost, accuracy, ap, roc, loss)
     console = Console(highlight=False, markup=False)
@@ -103,3 +103,5 @@ def _print(model: NOCTA | SavedMethod, data: str, out: Path) -> None:
     console.print(f"Saved in {out}; {out / 'card.md'} describes the model.")
     plan = f"nocta plan {out} HISTORY.csv, or " if weighted else ""
     console.print(f"Next: {plan}nocta evaluate {out} {data} --out results.csv")
+    if weighted:
+        console.print(f"In a browser: nocta serve {out}", soft_wrap=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -81,3 +82,9 @@ def make_table(*columns: str, n_text: int = 0, wrap: bool = False, **settings: A
     for i, name in enumerate(columns):
         table.add_column(name, justify="left" if i < n_text else "right", no_wrap=not wrap)
     return table
+
+
+def make_narrow_table(*columns: str, **settings: Any) -> Table:
+    """A table of numbers for 80 columns: names take several lines, and margins are small."""
+    folded = [re.sub(r" (?![^(]*\))|(?<=-)(?=\w)", "\n", name) for name in columns]
+    return make_table(*folded, padding=(0, 1, 0, 0), pad_edge=False, **settings)

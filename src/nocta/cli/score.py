@@ -33,6 +33,7 @@ def score(
     ],
     cost_weight: running.CostWeightOption = None,
     budget: running.BudgetOption = None,
+    constraint: running.ConstraintOption = None,
     jobs: running.JobsOption = None,
     dask: running.DaskOption = None,
     force: Annotated[
@@ -64,10 +65,12 @@ def score(
 
     if out.suffix.lower() == ".csv":
         check_outputs(out, inputs=(cohort,))
-    weight, origin = running.choose_cost_weight(load(model), cost_weight)
+    fitted = load(model)
+    fitted.catalog_.constrained(constraint)  # conflicts are told before anything is read
+    weight, origin = running.choose_cost_weight(fitted, cost_weight)
     with stoppable("Finished parts are kept; run the same command again to continue."):
         n = score_cohort(
-            ScoreRequest.of(model, weight, budget, allow_missing),
+            ScoreRequest.of(model, weight, budget, allow_missing, constraint or ()),
             cohort,
             out,
             force=force,

@@ -79,10 +79,12 @@ def score_histories(
     cost_weight: float,
     budget: float | None = None,
     limits: Limits = DEFAULT_LIMITS,
+    constraints: Any = None,
 ) -> pa.Table:
     """The next acquisition of every subject, or to stop, and what is expected of it.
 
-    Decisions are those of `NOCTA.decide`, subject by subject.
+    Decisions are those of `NOCTA.decide`, subject by subject, and obey these constraints beside
+    those of the model.
 
     Returns:
         One row per subject: `subject`; `now`, the current slot (-1 before the first visit);
@@ -96,7 +98,7 @@ def score_histories(
 
     if budget is not None and not budget >= 0:
         raise ConfigError(f"budget is {budget}; use a number of at least 0.")
-    policy = model.policy(cost_weight)
+    policy, catalog = model.policy(cost_weight), model.catalog_.constrained(constraints)
     pieces = []
     for start in range(0, len(table), limits.scored_subjects):
         rows = np.arange(start, min(start + limits.scored_subjects, len(table)))
@@ -104,7 +106,7 @@ def score_histories(
             history=table.history.subset(rows),
             time=table.time[rows],
             remaining=np.full(len(rows), np.inf if budget is None else budget),
-            catalog=model.catalog_,
+            catalog=catalog,
             rows=np.arange(len(rows)),
         ).reserving()
         observation.check_reserve()

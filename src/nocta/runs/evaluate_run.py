@@ -22,10 +22,11 @@ from nocta.model.nocta import NOCTA, piece_rows
 from nocta.planning.limits import DEFAULT_LIMITS, Limits
 from nocta.runs.checkpoint import Checkpoint
 from nocta.runs.details import describe_rollout
+from nocta.runs.fit_points import intervals
 from nocta.runs.outcome import Outcome
 from nocta.runs.promise import Promise
-from nocta.runs.recommended import recommended_index
-from nocta.runs.record import PointDetails, read_details
+from nocta.runs.recommended import best_looking_index, default_among
+from nocta.runs.record import PointDetails, Recommended, read_details
 from nocta.runs.results import make_row
 from nocta.runs.saved import Judged
 from nocta.runs.setup import hash_data
@@ -119,7 +120,8 @@ class Evaluation:
         """
         assert self.described_by is not None
         found = [read_details(self.finished.get(_details(setting))) for setting in settings]
-        shown = recommended_index(found, self.described_by)
+        default = self.recommended(settings)
+        shown = default.index if default else best_looking_index(found, self.described_by)
         cohort = self.judged.cohort
         if not cohort.catalog.context:
             return found
@@ -128,6 +130,19 @@ class Evaluation:
         subgroups = describe_subgroups(outcome, cohort, **self._how)
         found[shown] = replace(found[shown], subgroups=subgroups)
         return found
+
+    def recommended(self, settings: Sequence[Setting]) -> Recommended | None:
+        """The model's default operating point, if it is one of these."""
+        return default_among(settings, self.model.default_point)
+
+    @property
+    def is_kept_whole(self) -> bool:
+        """Whether a report or intervals can be made; for many subjects only if a report is asked.
+
+        Otherwise only what the results need stays in memory.
+        """
+        n_pieces = len(list(piece_rows(len(self.judged.cohort), self.limits)))
+        return self.described_by is not None or n_pieces == 1
 
     @property
     def _how(self) -> dict[str, Any]:
@@ -152,8 +167,7 @@ class Evaluation:
         """Piece by piece; only what the results need stays in memory."""
         pieces = []
         for i, rows in enumerate(piece_rows(len(self.judged.cohort), self.limits)):
-            whole = "" if self.described_by is None else "-whole"
-            name = f"{_name(setting)}{whole}-{i:05d}.npz"
+            name = f"{_name(setting)}{'-whole' if self.is_kept_whole else ''}-{i:05d}.npz"
             piece = self.finished.read(name, Outcome.load)
             if piece is None:
                 some = self.judged.cohort.subset(rows)
@@ -165,7 +179,7 @@ class Evaluation:
                 policy, limit = self.model.policy(setting), setting.get("budget")
                 promise = Promise.of(policy, some, rollout, budget=limit, seed=self.model.seed)
                 piece = Outcome.of(
-                    rollout, promise, threshold=self.threshold, whole=self.described_by is not None
+                    rollout, promise, threshold=self.threshold, whole=self.is_kept_whole
                 )
                 self.finished.write(name, piece.save)
             pieces.append(piece)
@@ -183,6 +197,10 @@ class Evaluation:
         }
         fit_seconds = self.model.record_["fit_seconds"]
         measured = {"threshold": self.threshold, **outcome.measures()}
+        if self.is_kept_whole:
+            found = intervals(outcome.rollout(self.judged.cohort)).items()
+            measured |= {f"{name}_low": low for name, (low, _) in found}
+            measured |= {f"{name}_high": high for name, (_, high) in found}
         return asdict(make_row(keys, setting, fit_seconds=fit_seconds, **measured))
 
 

@@ -18,9 +18,14 @@ from nocta.methods.contract import Method
 from nocta.methods.references import policy_at
 from nocta.runs.details import describe_rollout
 from nocta.runs.method_options import given_options, make_method, option_defaults
-from nocta.runs.operating_points import audit_points, operating_points, roll_out
+from nocta.runs.operating_points import (
+    audit_points,
+    operating_points,
+    roll_out,
+    with_promises,
+)
 from nocta.runs.promise import Promise
-from nocta.runs.recommended import recommended_index
+from nocta.runs.recommended import chosen_on_validation
 from nocta.runs.record import CohortDescription, Job, JobRecord, PointDetails, TuningRecord
 from nocta.runs.results import MEASURES, TIMES, make_row
 from nocta.runs.setup import Setup
@@ -59,9 +64,10 @@ def run_job(
     method = learning.fit(tuned.chosen if tuned else {}, progress=progress)
     fit_seconds = clock.perf_counter() - fitting + (shared.seconds if shared is not None else 0.0)
     settings = operating_points(method, val, setup, job.seed)
-    measured = _judge(
-        method, settings, cohort, test, setup, job.seed, prevalence(train.labels, train.n_classes)
-    )
+    settings = with_promises(settings, method, val, setup, job.seed)
+    shown = chosen_on_validation(method, settings, val, setup, job.seed)
+    threshold = prevalence(train.labels, train.n_classes)
+    measured = _judge(method, settings, shown.index, cohort, test, setup, job.seed, threshold)
     keys = {
         "dataset": cohort.name,
         "method": job.label,
@@ -80,6 +86,7 @@ def run_job(
         tuning=tuned,
         rows=rows,
         details=[entry for entry, _ in measured],
+        recommended=shown,
         audit=audit_points(method, settings, test, setup, job.seed),
         cohort=CohortDescription.of(test, n_train=len(train), n_val=len(val)),
         versions=versions(),
@@ -90,6 +97,7 @@ def run_job(
 def _judge(
     method: Method,
     settings: list[dict[str, Any]],
+    shown: int,
     cohort: Cohort,
     test: Cohort,
     setup: Setup,
@@ -109,7 +117,6 @@ def _judge(
         entry = describe_rollout(outcome, test.catalog, threshold=threshold, promise=promise, **how)
         out.append((entry, outcome.seconds))
     if len(settings) > 1 and test.catalog.context:
-        shown = recommended_index([entry for entry, _ in out], how["metric"])
         outcome = roll_out(method, settings[shown], test, setup, seed)
         groups = describe_subgroups(outcome, test, bands=context_bands(cohort), **how)
         out[shown] = replace(out[shown][0], subgroups=groups), out[shown][1]

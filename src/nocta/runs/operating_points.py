@@ -10,7 +10,7 @@ from nocta.core.metrics import cross_entropy
 from nocta.core.rollout import Rollout, rollout
 from nocta.evaluation.audit import audit
 from nocta.methods.contract import Method
-from nocta.methods.references import policy_at, with_ends
+from nocta.methods.references import policy_at, reference_name, with_ends, with_expectation
 from nocta.runs.record import Audit, AuditPoint
 from nocta.runs.setup import Setup
 
@@ -38,6 +38,18 @@ def operating_points(method: Method, val: Cohort, setup: Setup, seed: int) -> li
     if weighted:
         return [{**s, "budget": b} for b in sorted(setup.budgets) for s in own]
     return [_best_within(b, own, method, val, setup, seed) for b in sorted(setup.budgets)]
+
+
+def with_promises(
+    settings: Sequence[dict[str, Any]], method: Method, val: Cohort, setup: Setup, seed: int
+) -> list[dict[str, Any]]:
+    """The settings; reference points among them promise what they have on validation."""
+    return [
+        setting
+        if reference_name(setting) is None
+        else with_expectation(setting, roll_out(method, setting, val, setup, seed))
+        for setting in settings
+    ]
 
 
 def roll_out(

@@ -210,17 +210,15 @@ def settings_of(
         return [{"cost_weight": w} for w in sorted(cost_weights, reverse=True)]
     if not model.settings:
         raise ConfigError("This model keeps no cost weights; give --cost-weights or --budgets.")
-    return with_references(model, _spread(model.settings, n_points))
+    return with_references(model, _spread(model, n_points))
 
 
 def with_references(model: SavedMethod, kept: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """Settings between their ends, and the schedules that the fit compared them with."""
-    schedules = [
-        dict(point["setting"])
-        for point in model.record_.get("references", [])
-        if point["setting"]["acquire"] == PLAN
-    ]
-    return [*with_ends(kept), *schedules]
+    known = [dict(point["setting"]) for point in model.record_.get("references", [])]
+    schedules = [setting for setting in known if setting["acquire"] == PLAN]
+    ends = {setting["acquire"]: setting for setting in known if setting["acquire"] != PLAN}
+    return [*(ends.get(s.get("acquire"), s) for s in with_ends(kept)), *schedules]
 
 
 def protocols_to_judge(model: NOCTA | SavedMethod, judged: Judged) -> list[dict[str, Any]]:
@@ -239,16 +237,22 @@ def _own_settings(
             f"Method '{model.name}' has no cost weight; leave out --cost-weights to use the "
             f"{len(model.settings)} operating points it keeps."
         )
-    kept = _spread(model.settings, n_points)
+    kept = _spread(model, n_points)
     if not budgets:
         return with_references(model, kept)
     return [{**s, "budget": b} for b in sorted(budgets) for s in kept]
 
 
-def _spread(kept: list[dict[str, Any]], n_points: int) -> list[dict[str, Any]]:
-    """At most `n_points` of the operating points, the first and the last among them."""
+def _spread(model: SavedMethod, n_points: int) -> list[dict[str, Any]]:
+    """At most `n_points` of the operating points from first to last, the default among them."""
+    kept, default = model.settings, model.default_point.setting
     n = min(n_points, len(kept))
-    return [kept[round(i * (len(kept) - 1) / max(n - 1, 1))] for i in range(n)]
+    places = [round(i * (len(kept) - 1) / max(n - 1, 1)) for i in range(n)]
+    if default in kept:
+        place = kept.index(default)
+        nearest = min(range(n), key=lambda i: abs(places[i] - place))
+        places[nearest] = place
+    return [kept[i] for i in places]
 
 
 def audit_sample(
