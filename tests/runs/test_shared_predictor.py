@@ -15,7 +15,7 @@ from nocta.core.predictor import Predictor
 from nocta.predictors.recurrent import RecurrentPredictor
 from nocta.predictors.training import TrainingConfig
 from nocta.runs import predictors
-from nocta.runs.job import FittedPredictor
+from nocta.runs.learning import FittedPredictor
 from nocta.runs.record import Job
 from nocta.runs.setup import Setup
 from nocta.runs.store import JobStore

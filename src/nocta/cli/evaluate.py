@@ -104,7 +104,7 @@ def evaluate(
             rows.append(row)
             write_results(results_frame(rows), out)
         middle = settings[len(settings) // 2]
-        finding = saved.audit_sample(fitted, judged, middle, rule, AUDITED)
+        finding = saved.audit_sample(model, fitted.seed, judged, middle, rule, AUDITED)
     evaluation.finished.clear()
     frame = results_frame(rows)
     _print(frame, fitted)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from nocta.core.errors import ConfigError
 from nocta.exact.optimum import OptimalFrontier
 from nocta.model.files import write_atomically
-from nocta.runs.job import build_method
+from nocta.runs.learning import build_method
 from nocta.runs.optimum import shipped_optimum
 from nocta.runs.predictors import unfitted_predictor
 from nocta.runs.record import Job, JobRecord

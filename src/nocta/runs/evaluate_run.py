@@ -9,7 +9,9 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import asdict, dataclass
+from functools import cache
 from io import BytesIO
 from pathlib import Path
 from typing import Any, Self
@@ -19,15 +21,17 @@ from numpy.typing import NDArray
 
 from nocta.core.environment import Availability
 from nocta.core.metrics import METRICS
+from nocta.core.policy import Policy
 from nocta.core.progress import progress_bar
-from nocta.core.rollout import Rollout
+from nocta.core.rollout import Rollout, rollout
+from nocta.evaluation.isolation import IsolatedPolicy
 from nocta.methods.saving import SavedMethod, as_saved
 from nocta.model import archive
 from nocta.model.nocta import NOCTA, piece_rows
 from nocta.planning.limits import DEFAULT_LIMITS, Limits
 from nocta.runs.checkpoint import Checkpoint
 from nocta.runs.results import MEASURES, make_row
-from nocta.runs.saved import Judged
+from nocta.runs.saved import Judged, packed_policy
 from nocta.runs.setup import hash_data
 
 Setting = Mapping[str, Any]
@@ -84,6 +88,7 @@ class Evaluation:
     """A saved model, the subjects it is judged on, and what is finished."""
 
     model: SavedMethod
+    folder: Path
     judged: Judged
     availability: Availability
     finished: Checkpoint
@@ -112,7 +117,7 @@ class Evaluation:
             remedy="It keeps what is finished of an evaluation that was stopped: repeat that one "
             "to continue it, delete the folder, or choose another --out."
         )
-        return cls(as_saved(model), judged, availability, finished, limits)
+        return cls(as_saved(model), folder, judged, availability, finished, limits)
 
     def rows(
         self,
@@ -145,19 +150,31 @@ class Evaluation:
                 yield row
 
     def _roll_out(self, setting: Setting, bar: Any) -> Outcome:
-        """Piece by piece; only what the results need stays in memory."""
+        """Piece by piece; only what the results need stays in memory.
+
+        The policy runs in a process that loads the model itself and never holds the subjects.
+        """
+        with ExitStack() as stack:
+            opened = cache(
+                lambda: stack.enter_context(IsolatedPolicy(packed_policy(self.folder, setting)))
+            )
+            return self._pieces(setting, opened, bar)
+
+    def _pieces(self, setting: Setting, policy: Callable[[], Policy], bar: Any) -> Outcome:
         pieces = []
         for i, rows in enumerate(piece_rows(len(self.judged.cohort), self.limits)):
             name = f"{_name(setting)}-{i:05d}.npz"
             piece = self.finished.read(name, Outcome.load)
             if piece is None:
-                rollout = self.model.rollout(
+                found = rollout(
+                    policy(),
                     self.judged.cohort.subset(rows),
-                    setting,
+                    budget=setting.get("budget"),
                     availability=self.availability,
+                    seed=self.model.seed,
                     progress=not bar.disable,
                 )
-                piece = Outcome.of(rollout)
+                piece = Outcome.of(found)
                 self.finished.write(name, piece.save)
             pieces.append(piece)
             bar.update(len(rows))

@@ -8,29 +8,17 @@ from __future__ import annotations
 
 import time as clock
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from nocta.core.cohort import Cohort
 from nocta.core.operating_points import cost_of_everything
-from nocta.core.predictor import Predictor
-from nocta.methods.contract import Method
 from nocta.runs.details import describe_rollout
-from nocta.runs.method_options import given_options, make_method, option_defaults
-from nocta.runs.operating_points import audit_points, operating_points, roll_out
-from nocta.runs.record import CohortDescription, Job, JobRecord, TuningRecord
+from nocta.runs.learning import FittedPredictor, Learning
+from nocta.runs.operating_points import audit_points, roll_out
+from nocta.runs.record import CohortDescription, Job, JobRecord
 from nocta.runs.results import MEASURES, TIMES, make_row
 from nocta.runs.setup import Setup
-from nocta.runs.tuning import Tuning, ValidationArea, tune
 from nocta.runs.versions import versions
-
-
-@dataclass(frozen=True)
-class FittedPredictor:
-    """A predictor and how long it took to fit."""
-
-    predictor: Predictor
-    seconds: float
 
 
 def run_job(
@@ -44,28 +32,26 @@ def run_job(
     """Tune the method if requested, fit it, roll it out at every operating point, and audit it.
 
     `shared` is the predictor of this seed, for methods that share one. `tuning` holds finished
-    trials, as `Tuning.to_dict` gives them; without them the method is tuned here.
+    trials, as `Tuning.to_dict` gives them; without them the method is tuned here. If the setup
+    audits, the method runs in processes that never hold the test subjects.
     """
     started = clock.perf_counter()
     cohort = setup.source.load(job.seed)
     train, val, test = setup.source.split(cohort, job.seed)
-    learning = _Learning(setup, job, train, val, shared)
-    tuned = learning.tune(tuning) if setup.n_trials else None
-    fitting = clock.perf_counter()
-    method = learning.fit(tuned.chosen if tuned else {}, progress=progress)
-    fit_seconds = clock.perf_counter() - fitting + (shared.seconds if shared is not None else 0.0)
-    settings = operating_points(method, val, setup, job.seed)
+    learned = Learning(setup, job, train, val, shared).learn(tuning, progress=progress)
+    fit_seconds = learned.seconds + (shared.seconds if shared is not None else 0.0)
     keys = {
         "dataset": cohort.name,
         "method": job.label,
-        "preset": getattr(method, "preset", setup.preset),
+        "preset": learned.preset,
         "availability": setup.availability,
         "seed": job.seed,
         "split": "test",
     }
     rows, details = [], []
-    for setting in settings:
-        outcome = roll_out(method, setting, test, setup, job.seed)
+    for setting in learned.settings:
+        with learned.policy(setting, isolated=setup.audit_subjects > 0) as policy:
+            outcome = roll_out(policy, setting, test, setup, job.seed)
         entry = describe_rollout(outcome, test.catalog, metric=setup.source.headline, seed=job.seed)
         measured = {name: getattr(entry, name) for name in MEASURES if name not in TIMES}
         times = {"fit_seconds": fit_seconds, "rollout_seconds": outcome.seconds}
@@ -73,58 +59,14 @@ def run_job(
         details.append(entry)
     return JobRecord(
         job=job,
-        tuning=tuned,
+        tuning=learned.tuning,
         rows=rows,
         details=details,
-        audit=audit_points(method, settings, test, setup, job.seed),
+        audit=audit_points(learned.packed, learned.settings, test, setup, job.seed),
         cohort=_describe_cohort(cohort, train, val, test),
         versions=versions(),
         seconds=clock.perf_counter() - started + (tuning["seconds"] if tuning else 0.0),
     )
-
-
-def build_method(setup: Setup, job: Job) -> Method:
-    """The method with its options, to be fitted under the rules of the comparison."""
-    method = make_method(job.method, job.options, preset=setup.preset, quick=setup.quick)
-    method.availability, method.results = setup.availability, setup.results
-    return method
-
-
-@dataclass(frozen=True)
-class _Learning:
-    """What a job may learn and choose from: train and validation subjects, never test subjects."""
-
-    setup: Setup
-    job: Job
-    train: Cohort
-    val: Cohort
-    shared: FittedPredictor | None
-
-    def fit(self, options: Mapping[str, Any], *, progress: bool = False) -> Method:
-        """Fit the method with the job's options and these."""
-        job = replace(self.job, options={**self.job.options, **options})
-        predictor = self.shared.predictor if self.shared is not None else None
-        return build_method(self.setup, job).fit(
-            self.train, self.val, seed=job.seed, predictor=predictor, progress=progress
-        )
-
-    def score(self, options: Mapping[str, Any]) -> float:
-        """Fit with some options and judge on validation; higher is better."""
-        method, setup, seed = self.fit(options), self.setup, self.job.seed
-        settings = operating_points(method, self.val, setup, seed)
-        return self._area.score([roll_out(method, s, self.val, setup, seed) for s in settings])
-
-    def tune(self, found: Mapping[str, Any] | None) -> TuningRecord:
-        """Try options on validation, if that was not done before."""
-        if found is None:
-            tuning = make_tuning(self.setup, self.job)
-            tuning.open()
-            found = tune(tuning, self.score).to_dict()
-        return TuningRecord.read({**found, **asdict(self._area)})
-
-    @property
-    def _area(self) -> ValidationArea:
-        return ValidationArea.of(self.train, self.val, self.setup.source.headline)
 
 
 def score_options(
@@ -132,13 +74,7 @@ def score_options(
 ) -> float:
     """One trial of a job: fit with some options and judge on validation; higher is better."""
     train, val, _ = setup.source.split(setup.source.load(job.seed), job.seed)
-    return _Learning(setup, job, train, val, shared).score(options)
-
-
-def make_tuning(setup: Setup, job: Job) -> Tuning:
-    method = build_method(setup, job)
-    defaults = option_defaults(job.method, getattr(method, "preset", setup.preset))
-    return Tuning(method, job.seed, setup.n_trials, given_options(job.options), defaults)
+    return Learning(setup, job, train, val, shared).try_options(options)
 
 
 def _describe_cohort(cohort: Cohort, train: Cohort, val: Cohort, test: Cohort) -> CohortDescription:

@@ -18,7 +18,7 @@ from nocta.model.files import write_atomically
 from nocta.model.folders import SETUP, Folder, recognize
 from nocta.model.persistence import load_predictor, save_predictor
 from nocta.runs.checkpoint import Checkpoint
-from nocta.runs.job import FittedPredictor
+from nocta.runs.learning import FittedPredictor
 from nocta.runs.record import Job, JobRecord
 from nocta.runs.results import read_results
 from nocta.runs.setup import Setup, request_defaults
