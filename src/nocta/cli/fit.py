@@ -19,7 +19,7 @@ from nocta.cli.data import (
     say_what_was_read,
 )
 from nocta.cli.options import parse_options
-from nocta.cli.outputs import make_table, say, stoppable
+from nocta.cli.outputs import check_folder, make_table, say, stoppable
 from nocta.core.currency import money
 
 if TYPE_CHECKING:
@@ -35,7 +35,9 @@ def fit(
     ] = "nocta-amortized",
     preset: running.PresetOption = "default",
     predictor: running.PredictorOption = "learned",
-    seed: Annotated[int, Option("--seed", min=0, help="Sets the split and the training.")] = 0,
+    seed: Annotated[
+        int, Option("--seed", min=0, max=2**32 - 1, help="Sets the split and the training.")
+    ] = 0,
     schema: SchemaOption = None,
     path: PathOption = None,
     data_option: DataOptions = None,
@@ -66,6 +68,7 @@ def fit(
     """
     from nocta.runs.fit_run import FitRequest, fit_to_folder
 
+    check_folder(out)
     request = FitRequest(
         source=data_source(data, schema, path, data_option, split_column, fractions),
         method=method,

@@ -33,6 +33,7 @@ def init(
     Guesses the subject, visit or time, label, free context and feature columns, and lists the
     guesses to check. Fill in the costs, then run `nocta describe DATA` to see the cohort.
     """
+    from nocta.model.files import write_atomically
     from nocta.tables.draft.draft import draft_schema
 
     for path in (data, costs):
@@ -50,8 +51,7 @@ def init(
             f"'{target}' already exists. Add --force to replace it, or --out to write elsewhere."
         )
     draft = draft_schema(data, costs)
-    target.parent.mkdir(parents=True, exist_ok=True)
-    target.write_text(draft.text, encoding="utf-8")
+    write_atomically(target, draft.text)
     typer.echo(f"Wrote {target}.")
     if draft.unsure:
         typer.echo("Please check:")

@@ -34,8 +34,8 @@ def optimum(
     from nocta.runs.setup import DataSource
 
     source = DataSource(task)
-    finite_task(source)  # a wrong name is reported before anything is computed
     check_outputs(out, figure)
+    finite_task(source)  # a wrong name is reported before anything is computed
     frontier = compute_optimum(source, progress=not quiet)
     write_optimum(frontier, out)
     typer.echo(

@@ -9,7 +9,7 @@ import typer
 from typer import Argument, Option
 
 from nocta.cli import running
-from nocta.cli.outputs import say, stoppable
+from nocta.cli.outputs import check_folder, say, stoppable
 
 
 def score(
@@ -47,6 +47,7 @@ def score(
     from nocta.model.persistence import load
     from nocta.runs.score_run import ScoreRequest, score_cohort
 
+    check_folder(out.parent)
     weight, origin = running.choose_cost_weight(load(model), cost_weight)
     with stoppable("Finished parts are kept; run the same command again to continue."):
         n = score_cohort(

@@ -72,8 +72,8 @@ def pack(item: Any, truth: Cohort | None = None, name: str = "") -> bytes:
     except Exception as error:
         raise ConfigError(
             f"{name or type(item).__name__} cannot be sent to another process ({error}), so it "
-            f"cannot be shown that it never sees the hidden values. Make it picklable: leave out open "
-            f"files, locks and processes, or give it a `__getstate__`."
+            f"cannot be shown that it never sees the hidden values. Make it picklable: leave out "
+            f"open files, locks and processes, or give it a `__getstate__`."
         ) from error
     return file.getvalue()
 

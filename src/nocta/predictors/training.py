@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import copy
+import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from typing import TypeVar
 
 import numpy as np
 import torch
@@ -13,6 +15,8 @@ from torch import Tensor, nn
 
 from nocta.core.errors import ConfigError
 from nocta.core.progress import progress_bar
+
+L = TypeVar("L", float, Tensor)
 
 
 @dataclass(frozen=True)
@@ -56,6 +60,17 @@ def batches(
     yield from np.array_split(order, max(1, round(len(order) / size)))
 
 
+def finite_loss(loss: L, description: str, part: str = "training") -> L:
+    """The loss, if it is a finite number: otherwise training has diverged."""
+    value = loss if isinstance(loss, float) else float(loss.detach())
+    if not math.isfinite(value):
+        raise ConfigError(
+            f"{description}: training diverged; the {part} loss is {value}. Use a lower "
+            f"learning_rate, or look for extreme values in the data."
+        )
+    return loss
+
+
 def train(
     module: nn.Module,
     n_train: int,
@@ -90,7 +105,7 @@ def train(
         module.train()
         for index in batches(n_train, config.batch_size, rng, config.most_per_epoch):
             optimizer.zero_grad(set_to_none=True)
-            loss = batch_loss(index)
+            loss = finite_loss(batch_loss(index), description)
             loss.backward()  # type: ignore[no-untyped-call]
             nn.utils.clip_grad_norm_(module.parameters(), 1.0)
             optimizer.step()
@@ -100,7 +115,7 @@ def train(
             continue
         module.eval()
         with torch.no_grad():
-            score = float(validation_loss())
+            score = float(finite_loss(validation_loss(), description, "validation"))
         checks.append((epoch, score))
         bar.set_postfix(validation=f"{score:.4f}", best=f"{min(best, score):.4f}")
         if on_epoch is not None:
@@ -113,11 +128,6 @@ def train(
             if since_best >= config.patience:
                 break
     bar.close()
-    if checks and not np.isfinite(best):
-        raise ConfigError(
-            f"{description}: the validation loss was never a finite number ({len(checks)} checks). "
-            f"Use a lower learning_rate, or look for extreme values in the data."
-        )
     module.load_state_dict(best_weights)
     module.eval()
     return TrainingLog(tuple(e for e, _ in checks), tuple(s for _, s in checks), best_epoch)
