@@ -71,5 +71,5 @@ def _is_ours(manifest: Path) -> bool:
     """Whether a manifest is one of this package; other programs write files of that name too."""
     try:
         return str(json.loads(manifest.read_text("utf-8"))["kind"]).startswith("nocta-")
-    except (OSError, ValueError, KeyError, TypeError):
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
         return False

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from nocta.core.errors import ConfigError
 from nocta.exact.optimum import OptimalFrontier
-from nocta.model.files import write_atomically
+from nocta.model.files import only_process, write_atomically
 from nocta.runs.learning import build_method
 from nocta.runs.optimum import shipped_optimum
 from nocta.runs.predictors import unfitted_predictor
@@ -122,16 +122,20 @@ def compare(
         check_workers_know(dataset, (job.method for job in jobs))
     cohort = setup.source.load(0)
     setup.source.split(cohort, 0)
-    store.open(setup, hash_data(cohort), jobs)
+    with only_process(store.directory):
+        store.open(setup, hash_data(cohort), jobs)
+        return _run(setup, jobs, store, n_jobs=n_jobs, progress=progress, dask=dask)
+
+
+def _run(setup: Setup, jobs: Sequence[Job], store: JobStore, **how: Any) -> Comparison:
+    """Run what is left, and write the results of all jobs."""
     labels = list(dict.fromkeys(job.label for job in jobs))
 
     def merge() -> None:
         rows = (row for record in store.records(labels) for row in record.rows)
         write_results(results_frame(rows), store.directory / "results.csv")
 
-    failures = sweep(
-        setup, jobs, store, n_jobs=n_jobs, dask=dask, progress=progress, on_finished=merge
-    )
+    failures = sweep(setup, jobs, store, on_finished=merge, **how)
     comparison = Comparison(store.directory, setup, store.records(labels), failures)
     if comparison.records:
         merge()
