@@ -100,10 +100,10 @@ def only_process(folder: Path) -> Iterator[None]:
         ConfigError: Another process is writing into it.
     """
     made = not folder.exists()
-    folder.mkdir(parents=True, exist_ok=True)
-    if fcntl is None:
-        yield
+    if fcntl is None or not (made or folder.is_dir()):
+        yield  # whoever writes says that a file is in the way
         return
+    folder.mkdir(parents=True, exist_ok=True)
     handle = os.open(folder, os.O_RDONLY)
     try:
         fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)

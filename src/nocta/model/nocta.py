@@ -8,7 +8,6 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator
 
 from nocta.core.cohort import Cohort
 from nocta.core.environment import Availability
@@ -16,6 +15,7 @@ from nocta.core.errors import ConfigError, DataError, NotFittedError
 from nocta.core.history import History
 from nocta.core.operating_points import cost_targets, spread_knob
 from nocta.core.options import NonNegative, Options, Preset, check_value, read_options
+from nocta.core.parameters import Parameters
 from nocta.core.plugins import plugins
 from nocta.core.predictor import Predictor
 from nocta.core.rollout import Rollout, rollout
@@ -29,7 +29,7 @@ from nocta.tables.schema import Schema
 from nocta.tables.validate import check_classes, check_fits
 
 
-class NOCTA(BaseEstimator):  # type: ignore[misc]
+class NOCTA(Parameters):
     """Plans whole sets of future acquisitions, executes the earliest part, replans.
 
     Args:
@@ -46,6 +46,9 @@ class NOCTA(BaseEstimator):  # type: ignore[misc]
         >>> bool(model.rollout(test, budget=2.0).costs.max() <= 2.0)
         True
     """
+
+    #: How it was fitted, if `nocta fit` did it.
+    record_: dict[str, Any]
 
     def __init__(
         self,
