@@ -66,6 +66,7 @@ def fit(
     Test subjects are held out and never touched. About ten operating points that spread over the
     whole range of cost are found on validation and saved with the model.
     """
+    from nocta.model.files import only_process
     from nocta.runs.fit_run import FitRequest, fit_to_folder
 
     check_folder(out)
@@ -80,7 +81,8 @@ def fit(
         predictor=predictor,
     )
     say_what_was_read(request.source, seed)
-    with stoppable(f"Finished stages are in '{out}'; continue with --resume."):
+    kept = f"Finished stages are in '{out}'; continue with --resume."
+    with stoppable(kept), only_process(out):
         model = fit_to_folder(request, out, resume=resume, force=force, progress=not quiet, say=say)
     _print(model, data, out)
 
