@@ -70,21 +70,25 @@ def main() -> None:
     asked = parser.parse_args()
     rng = random.Random(0)
     counts = []
+    for count in everything(asked, rng):
+        counts.append(count)
+        asked.out.write_text(page(counts, " ".join(sys.argv[1:])), "utf-8")
+
+
+def everything(asked: argparse.Namespace, rng: random.Random) -> Iterator[Count]:
     for name in asked.commands.split(","):
-        counts += kill(name, asked.kills, rng)
+        yield from kill(name, asked.kills, rng)
         if asked.disk is not None:
-            counts.append(fill(name, asked.disk))
-    counts.append(decide(asked.decisions))
-    asked.out.write_text(page(counts, " ".join(sys.argv[1:])), "utf-8")
+            yield fill(name, asked.disk)
+    yield decide(asked.decisions)
 
 
-def kill(name: str, n: int, rng: random.Random) -> list[Count]:
+def kill(name: str, n: int, rng: random.Random) -> Iterator[Count]:
     """Kill a command at random moments, and run it again."""
     with workplace() as place:
         started = time.monotonic()
         run(name, place).check_returncode()
         length, expected = time.monotonic() - started, contents(place)
-    counts = []
     for number in SIGNALS:
         count = Count(f"`nocta {name}`, {number.name}")
         for _ in range(n):
@@ -98,8 +102,7 @@ def kill(name: str, n: int, rng: random.Random) -> list[Count]:
                 same = again.returncode == 0 and contents(place) == expected
                 why = again.stderr[-300:] if again.returncode else f"differs: {place}"
                 count.note(same and left, why if left else "a process is still running")
-        counts.append(count)
-    return counts
+        yield count
 
 
 def fill(name: str, disk: Path) -> Count:
