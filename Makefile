@@ -49,7 +49,7 @@ test-slow: install
 results: $(RESULTS)
 
 forget-results:
-	rm -rf results/*/jobs results/ablations/runs results/paper/runs
+	rm -rf results/*/jobs results/ablations/runs results/paper/runs results/variants/runs results/variants/variants.csv
 
 REFERENCES := static,random,periodic,first-visit,nothing,everything
 
@@ -92,7 +92,8 @@ results-few-subjects: install
 	$(BIN)/python benchmarks/few_subjects.py pbc-event pbc-stage --seeds 10
 
 results-variants: install
-	$(BIN)/python benchmarks/variants.py --subjects 5000 --out results/variants
+	$(BIN)/python benchmarks/variants.py --exact
+	$(BIN)/python benchmarks/variants.py
 
 # Tables that share jobs have one folder; |O| = 10,000 takes longest.
 results-ablations: install

@@ -18,7 +18,7 @@ from pathlib import Path
 import pandas as pd
 
 from nocta.core.errors import DataError
-from nocta.runs.summary import summarize_results
+from nocta.runs.summary import SIDE_BY_SIDE, summarize_results
 
 SAME = ["dataset", "availability", "split", "n_subjects", "n_labels"]
 
@@ -64,7 +64,7 @@ def main() -> None:
     table = across(*frames, arguments.second.resolve().name)
     file = arguments.second / "across.csv"
     table.to_csv(file, index=False, lineterminator="\n")
-    print(table[table["quality"] == "ap"].to_string(index=False))
+    print(table[table["quality"].isin(SIDE_BY_SIDE)].to_string(index=False))
     print(f"In {file}")
 
 

@@ -81,6 +81,8 @@ class Boosting:
     def fit(self, train: Cohort, val: Cohort, seed: int) -> Boosting:
         x, y = summaries(everything(train))[train.labeled], train.labels[train.labeled]
         x_val, y_val = summaries(everything(val))[val.labeled], val.labels[val.labeled]
+        self.recorded = ~np.isnan(x).all(axis=0)  # scikit-learn cannot bin a column of NaN
+        x, x_val = x[:, self.recorded], x_val[:, self.recorded]
         best = np.inf
         for leaves, per_leaf in GRID:
             model = HistGradientBoostingClassifier(
@@ -100,7 +102,7 @@ class Boosting:
         return self
 
     def predict_proba(self, history: History) -> NDArray[np.float64]:
-        x = summaries(history)
+        x = summaries(history)[:, :, self.recorded]
         stages = self.model.staged_predict_proba(x.reshape(-1, x.shape[2]))
         found = next(p for i, p in enumerate(stages, start=1) if i == self.n_trees)
         return np.asarray(found.reshape(*x.shape[:2], -1))

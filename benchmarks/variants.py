@@ -1,142 +1,163 @@
-"""Is the `default` preset tuned to one task? Other tasks of the same kind, against their optimum.
+"""Methods on the family of random tasks, each beside its exact optimum and exact NOCT.
 
-    .venv/bin/python benchmarks/variants.py --out results/variants
+    python benchmarks/variants.py --exact                    exact curves, figure and page: a minute
+    python benchmarks/variants.py                            the default methods on every task
+    python benchmarks/variants.py --methods nocta-direct,dime --tasks 3,late-starts --seeds 2
 
-Draws each variant from its finite task, fits NOCT-Amortized with the settings of the `default`
-preset, and divides its test accuracy by the exact optimum at the same cost. One row per variant,
-seed and operating point goes to `variants.csv` as it is measured, a summary to `variants.md`.
-Run it again to continue.
+Runs `nocta compare synthetic-family --data-option task=K` on the named tasks and on ten numbered
+ones, on which no method is tuned. Tables are written again after every task:
+
+    exact.csv     (--exact) columns task, policy, loss, cost_weight, cost, accuracy, cross_entropy
+    variants.csv  one row per task, method, seed and operating point, with the optimum and exact
+                  NOCT at the same cost, and their shares of the attainable gain
+    summary.csv   that share over the whole range of costs, mean and lowest, and how operating
+                  points are spread; exact NOCT has rows of its own
+    variants.md   the same to read
+
+Methods are run at the operating points they propose themselves. They are compared with the exact
+policies on the same test subjects, so that both have the same luck with them. Rows that are in
+`variants.csv` are not measured again; a stopped run continues from the finished jobs in `runs/`.
 """
 
 from __future__ import annotations
 
 import argparse
-import csv
-import time
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
-import numpy as np
-import torch
+import pandas as pd
 
-from nocta import NOCTA, Catalog, Cohort, Feature
-from nocta.exact import accuracy_at, optimal_frontier, synthetic_task
-from nocta.exact.task import FiniteTask
-from nocta.runs.versions import versions
+from nocta.core.errors import ConfigError
+from nocta.exact.family import N_TASKS, NAMED_TASKS
+from nocta.exact.yardstick import Yardstick, yardstick_on
+from nocta.methods.registry import method_names, parse_methods
+from nocta.model.files import write_atomically
+from nocta.runs.compare import compare, make_jobs
+from nocta.runs.optimum import compute_yardstick, finite_task
+from nocta.runs.record import Job
+from nocta.runs.setup import DataSource, Setup
+from variants_page import write_figure, write_page
+from variants_tables import exact_table, judged, markdown, summary
 
-COLUMNS = ("variant", "seed", "cost_weight", "cost", "accuracy", "optimum", "ratio", "fit_seconds")
-FACTORS = (1.1, 0.95, 0.8, 0.65, 0.5, 0.4)
-
-
-@dataclass(frozen=True)
-class Variant:
-    """A task and what is different about it."""
-
-    name: str
-    task: FiniteTask
-
-
-def variants() -> list[Variant]:
-    """Other digits, countdowns, horizons, costs, and features that tell nothing."""
-    return [
-        Variant("four digits", synthetic_task(n_digits=4, horizon=7)),
-        Variant("two digits, four starts", synthetic_task(n_digits=2, n_starts=4, horizon=8)),
-        Variant("six times", synthetic_task(horizon=6)),
-        Variant("cheap counter", synthetic_task(horizon=8, costs=(1.0, 0.3))),
-        Variant("a useless feature", synthetic_task(horizon=7, n_useless=1)),
-    ]
+#: Run if they are there; nobody may fall behind `static`, the best fixed schedule.
+DEFAULT_METHODS = ("nocta-direct", "nocta-amortized", "static")
+DEFAULT_TASKS = (*NAMED_TASKS, *map(str, range(N_TASKS)))
+PAGE = Path("docs/explanation/open-and-closed-loop.md")
+#: The test part is large: at low costs little is gained, and luck weighs most.
+FRACTIONS = (0.42, 0.09, 0.49)
 
 
-def draw(task: FiniteTask, n_subjects: int, seed: int) -> Cohort:
-    """A cohort drawn from the task."""
-    values, labels = task.sample(n_subjects, np.random.default_rng(seed))
-    prices = task.cost_table()
-    features = tuple(
-        Feature(name, (name,), tuple(prices[:, m])) for m, name in enumerate(task.feature_names)
+def source(task: str, n_subjects: int) -> DataSource:
+    """The data of one task."""
+    options = {"task": int(task) if task.isdigit() else task, "n_subjects": n_subjects}
+    return DataSource("synthetic-family", data_options=options, fractions=FRACTIONS)
+
+
+def measure(setup: Setup, jobs: Sequence[Job], folder: Path, n_jobs: int | None) -> pd.DataFrame:
+    """The rows of `results.csv` of some jobs on one task; failures are printed."""
+    comparison = compare(setup, jobs, folder, n_jobs=n_jobs, progress=True)
+    for failure in comparison.failures:
+        print(f"Failed: {failure}. The traceback is in {folder / 'jobs'}.", flush=True)
+    return comparison.results
+
+
+def check_sizes(table: pd.DataFrame, file: Path, n_subjects: int, n_points: int) -> None:
+    """Refuse to add to rows of another size."""
+    for column, now in {"subjects": n_subjects, "points": n_points}.items():
+        others = set() if table.empty else set(table[column]) - {now}
+        if others:
+            raise ConfigError(
+                f"{file} has rows with {column} = {', '.join(map(str, others))}; this run has "
+                f"{now}. Give the same --{column}, or another --out."
+            )
+
+
+def left(table: pd.DataFrame, task: str, jobs: Sequence[Job]) -> list[Job]:
+    """The jobs whose rows are not there yet."""
+    if table.empty:
+        return list(jobs)
+    rows = table[table["task"] == task]
+    done = set(zip(rows["method"], rows["seed"], strict=True))
+    return [job for job in jobs if (job.label, job.seed) not in done]
+
+
+def run(
+    named: Sequence[str], setup: Setup, jobs: Sequence[Job], out: Path, n_jobs: int | None
+) -> None:
+    """Measure what is missing on the named tasks, and write all tables after every task."""
+    file, n_subjects = out / "variants.csv", int(setup.source.data_options["n_subjects"])
+    table = pd.read_csv(file, dtype={"task": str}) if file.is_file() else pd.DataFrame()
+    check_sizes(table, file, n_subjects, setup.n_points)
+    shares = pd.DataFrame()
+    known = [] if table.empty else table["task"]
+    for task in dict.fromkeys([*known, *named]):
+        yardstick = compute_yardstick(source(task, 1))
+        options = source(task, n_subjects).data_options
+        mine = replace(setup, source=replace(setup.source, data_options=options))
+        missing = left(table, task, jobs) if task in named else []
+        rows = table if table.empty else table[table["task"] == task]
+        if missing:
+            new = measure(mine, missing, out / "runs" / task, n_jobs)
+            new = new.assign(task=task, subjects=n_subjects, points=setup.n_points)
+            rows = pd.concat([rows, new], ignore_index=True)
+        if rows.empty:
+            continue  # every job failed, and was named
+        on_test = {int(s): on_test_subjects(yardstick, mine, int(s)) for s in rows["seed"].unique()}
+        rows = judged(rows, on_test)
+        others = table if table.empty else table[table["task"] != task]
+        table = pd.concat([others, rows], ignore_index=True)
+        shares = pd.concat([shares, summary(rows, yardstick, on_test)], ignore_index=True)
+        write(file, table)
+        write(out / "summary.csv", shares)
+        write_atomically(out / "variants.md", markdown(table, shares))
+
+
+def on_test_subjects(yardstick: Yardstick, setup: Setup, seed: int) -> Yardstick:
+    """The exact policies on the test subjects of a seed, so that luck concerns all alike."""
+    test = setup.source.split(setup.source.load(seed), seed)[2]
+    return yardstick_on(yardstick, finite_task(setup.source), test.values, test.labels)
+
+
+def write(file: Path, table: pd.DataFrame) -> None:
+    write_atomically(file, table.to_csv(index=False, float_format="%.6g", lineterminator="\n"))
+
+
+def parse_arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    return Cohort(
-        values=values.astype(np.float32),
-        labels=labels,
-        visits=np.ones(labels.shape, dtype=bool),
-        context=np.zeros((n_subjects, 0), dtype=np.float32),
-        subjects=np.arange(n_subjects),
-        catalog=Catalog(features, task.horizon),
-        classes=tuple(map(str, range(task.n_classes))),
+    methods = ",".join(name for name in DEFAULT_METHODS if name in method_names())
+    tasks = ",".join(DEFAULT_TASKS)
+    parser.add_argument("--methods", default=methods, help=f"default: {methods}")
+    parser.add_argument("--tasks", default=tasks, help=f"numbers or names; default: {tasks}")
+    parser.add_argument("--seeds", type=int, default=1)
+    parser.add_argument(
+        "--subjects", type=int, default=10_000, help="42 %% to train, 49 %% to test; default: 10000"
     )
-
-
-def measure(variant: Variant, seed: int, n_subjects: int) -> list[dict[str, object]]:
-    """Fit once, roll out at every cost weight, divide by the optimum."""
-    frontier = optimal_frontier(variant.task)
-    train, val, test = draw(variant.task, n_subjects, seed).split((0.7, 0.15, 0.15), seed=seed)
-    started = time.perf_counter()
-    model = NOCTA("amortized", seed=seed).fit(train, val)
-    seconds = time.perf_counter() - started
-    rows = []
-    for factor in FACTORS:
-        weight = factor * model.planner_.cost_scale
-        done = model.rollout(test, weight)
-        accuracy = float((done.probabilities.argmax(-1) == test.labels).mean())
-        best = float(accuracy_at(frontier, done.cost))
-        found = (variant.name, seed, weight, done.cost, accuracy, best, accuracy / best, seconds)
-        rows.append(dict(zip(COLUMNS, found, strict=True)))
-    return rows
-
-
-def summarize(table: Path, out: Path, n_subjects: int) -> None:
-    """One line per variant."""
-    with table.open(encoding="utf-8") as file:
-        rows = list(csv.DictReader(file))
-    lines = [
-        "# Other tasks, against their exact optimum",
-        "",
-        f"NOCT-Amortized, `default` preset, {n_subjects} subjects drawn per variant (70/15/15), "
-        "test split. Ratio = accuracy / optimum at the same cost, over the operating points "
-        "that acquire anything. Written by `benchmarks/variants.py`.",
-        "",
-        "| variant | seeds | points | costs | mean ratio | lowest ratio |",
-        "|---|---|---|---|---|---|",
-    ]
-    for name in dict.fromkeys(r["variant"] for r in rows):
-        own = [r for r in rows if r["variant"] == name and float(r["cost"]) > 0]
-        ratio = np.array([float(r["ratio"]) for r in own])
-        cost = np.array([float(r["cost"]) for r in own])
-        seeds = len({r["seed"] for r in own})
-        lines.append(
-            f"| {name} | {seeds} | {len(own)} | {cost.min():.1f} to {cost.max():.1f} "
-            f"| {ratio.mean():.3f} | {ratio.min():.3f} |"
-        )
-    lines += ["", f"Versions: {versions()}"]
-    out.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    parser.add_argument("--points", type=int, default=10, help="operating points per method")
+    parser.add_argument("--jobs", type=int, help="processes; default: one per core")
+    parser.add_argument(
+        "--exact", action="store_true", help="exact curves, figure and page of the default tasks"
+    )
+    parser.add_argument("--quick", action="store_true", help="a short try with worse numbers")
+    parser.add_argument("--out", type=Path, default=Path("results/variants"))
+    parser.add_argument("--page", type=Path, default=PAGE, help=f"rewritten by --exact: {PAGE}")
+    return parser.parse_args()
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--out", type=Path, default=Path("results/variants"))
-    parser.add_argument("--seeds", type=int, default=1)
-    parser.add_argument("--subjects", type=int, default=6000)
-    options = parser.parse_args()
-    torch.set_num_threads(1)
-    options.out.mkdir(parents=True, exist_ok=True)
-    table = options.out / "variants.csv"
-    done = set()
-    if table.is_file():
-        with table.open(encoding="utf-8") as file:
-            done = {(r["variant"], int(r["seed"])) for r in csv.DictReader(file)}
-    for seed in range(options.seeds):
-        for variant in variants():
-            if (variant.name, seed) in done:
-                continue
-            rows = measure(variant, seed, options.subjects)
-            new = not table.is_file()
-            with table.open("a", newline="", encoding="utf-8") as file:
-                writer = csv.DictWriter(file, COLUMNS, lineterminator="\n")
-                if new:
-                    writer.writeheader()
-                writer.writerows(rows)
-            ratios = [float(str(r["ratio"])) for r in rows]
-            print(f"{variant.name}, seed {seed}: mean ratio {np.mean(ratios):.4f}", flush=True)
-    summarize(table, options.out / "variants.md", options.subjects)
+    chosen = parse_arguments()
+    if chosen.exact:
+        tasks = {task: compute_yardstick(source(task, 1)) for task in DEFAULT_TASKS}
+        write(chosen.out / "exact.csv", exact_table(tasks))
+        write_figure(tasks, chosen.out)
+        write_page(tasks, chosen.page)
+        return
+    named = [task.strip() for task in chosen.tasks.split(",")]
+    setup = Setup(source(named[0], chosen.subjects), n_points=chosen.points, audit_subjects=16)
+    jobs = make_jobs(parse_methods(chosen.methods), range(chosen.seeds))
+    run(named, setup.as_quick() if chosen.quick else setup, jobs, chosen.out, chosen.jobs)
 
 
 if __name__ == "__main__":

@@ -21,6 +21,7 @@ MEDIUM = (
     "cli/test_evaluate.py",
     "cli/test_fit.py",
     "cli/test_large_cohorts.py",
+    "cli/test_messy.py::test_it_goes",
     "cli/test_plan.py",
     "datasets/test_oai.py",
     "datasets/test_physionet2012.py",

@@ -6,12 +6,13 @@ import csv
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 from typer.testing import CliRunner
 
 from nocta.cli.app import app
 from nocta.exact import optimal_frontier, synthetic_task
-from nocta.exact.optimum import OptimalFrontier
+from nocta.runs.optimum import CURVE_COLUMNS
 from nocta.runs.results import COLUMNS
 
 runner = CliRunner()
@@ -117,10 +118,7 @@ def test_the_exact_filter_needs_a_finite_task(tmp_path: Path) -> None:
 
 
 def test_the_optimum_is_written_and_drawn(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def small(dataset: str, *, progress: bool) -> OptimalFrontier:
-        return optimal_frontier(synthetic_task(horizon=2))
-
-    monkeypatch.setattr("nocta.runs.optimum.compute_optimum", small)
+    monkeypatch.setattr("nocta.runs.optimum.finite_task", lambda _: synthetic_task(horizon=2))
     out, figure = tmp_path / "new" / "f.csv", tmp_path / "f.png"
     status, shown = invoke("optimum", "synthetic", "--out", out, "--figure", figure, "--quiet")
     assert status == 0
@@ -132,10 +130,33 @@ def test_the_optimum_is_written_and_drawn(tmp_path: Path, monkeypatch: pytest.Mo
     assert figure.read_bytes().startswith(b"\x89PNG")
 
 
+def test_the_optimum_and_exact_noct_are_written_for_both_losses(tmp_path: Path) -> None:
+    out, figure = tmp_path / "f.csv", tmp_path / "f.png"
+    args = ("--data-option", "task=late-starts", "--noct", "--out", out, "--figure", figure)
+    status, shown = invoke("optimum", "synthetic-family", *args, "--quiet")
+    assert status == 0
+    assert "Exact NOCT has 0.812 of the attainable gain in accuracy" in shown
+    table = pd.read_csv(out)
+    assert list(table.columns) == list(CURVE_COLUMNS)
+    by_curve = table.groupby(["policy", "loss"])["cost"].agg(["min", "max"])
+    assert by_curve["max"].round(2).to_dict() == {
+        ("noct", "cross-entropy"): 5.54,
+        ("noct", "error"): 5.02,
+        ("optimum", "cross-entropy"): 3.73,
+        ("optimum", "error"): 3.73,
+    }
+    assert (by_curve["min"] == 0).all()
+    assert figure.read_bytes().startswith(b"\x89PNG")
+
+
 @pytest.mark.parametrize(
     ("args", "message"),
     [
         (["pbc-stage", "--out", "f.csv"], "The optimum of 'pbc-stage' is not known"),
+        (
+            ["synthetic-family", "--data-option", "task=late", "--out", "f.csv"],
+            "task is 'late'; use a whole number of at least 0 or 'late-starts'",
+        ),
         (["synthetic", "--out", "."], "is a folder"),
         (
             ["synthetic", "--out", "f.csv", "--figure", "f.txt"],

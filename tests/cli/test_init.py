@@ -100,3 +100,29 @@ def test_a_folder_is_not_taken_for_a_missing_file(tmp_path: Path) -> None:
     shown = runner.invoke(app, ["init", str(tmp_path)])
     assert shown.exit_code == 2
     assert "is a folder; give one of its files" in shown.stderr
+
+
+def test_a_number_is_cut_and_an_event_is_named(clinic: Path) -> None:
+    cut = runner.invoke(app, ["init", str(clinic), "--label", "bilirubin", "--bins", "0.9,1.5"])
+    assert cut.exit_code == 0, cut.output
+    schema = tomllib.loads((clinic.parent / "schema.toml").read_text("utf-8"))
+    assert (schema["label"], schema["bins"]) == ("bilirubin", [0.9, 1.5])
+    ranges = runner.invoke(app, ["init", str(clinic), "--label", "albumin", "--bins=3", "--force"])
+    assert "6 features, 3 classes)" in ranges.stdout
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--label", "stag"], "Did you mean 'stage'"),
+        (["--bins", "few"], "not a list of numbers"),
+        (["--event", "years"], "name two columns"),
+        (["--event", "a,b", "--bins", "3"], "leave out --label and --bins"),
+        (["--within", "2"], "add --event TIME,STATUS"),
+    ],
+)
+def test_wishes_about_the_label_are_checked(clinic: Path, options: list[str], message: str) -> None:
+    found = runner.invoke(app, ["init", str(clinic), *options])
+    assert found.exit_code == 2
+    assert message in " ".join(found.output.replace("│", " ").split())
+    assert not (clinic.parent / "schema.toml").exists()

@@ -100,7 +100,7 @@ def test_mistakes_are_told_with_status_2(
     assert invoke("score", nowhere, histories, "--out", tmp_path / "s")[0] == 2
     status, shown = invoke("score", fitted_model, nowhere, "--out", tmp_path / "s")
     assert status == 2
-    assert "does not exist; name a Parquet file, or a folder of them" in shown
+    assert "does not exist; name a Parquet or CSV file, or a folder of Parquet" in shown
     csv = tmp_path / "table.csv"
     csv.write_text("patient\n")
     assert "is not a Parquet file" in invoke("score", fitted_model, csv, "--out", tmp_path / "s")[1]

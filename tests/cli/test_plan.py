@@ -53,12 +53,13 @@ def test_it_reads_well_on_eighty_columns(fitted_model: Path) -> None:
     assert len(lines) <= 2 * n_visits + 20  # no feature is wrapped to a line of its own
 
 
-def test_the_middle_cost_weight_is_the_default(fitted_model: Path) -> None:
-    kept = nocta.load(fitted_model).record_["cost_weights"]
+def test_the_saved_operating_point_is_the_default(fitted_model: Path) -> None:
+    default = nocta.load(fitted_model).record_["default"]
     status, shown = invoke("plan", fitted_model, PATIENT)
     assert status == 0
-    assert f"the middle one of the {len(kept)} saved with the model" in shown
-    assert as_json(fitted_model, PATIENT)["cost_weight"] == kept[(len(kept) - 1) // 2]
+    assert "the cheapest point within one standard error of the best on validation" in shown
+    found = as_json(fitted_model, PATIENT)
+    assert {"cost_weight": found["cost_weight"]} == default["setting"]
 
 
 def test_json_holds_everything(fitted_model: Path) -> None:

@@ -164,3 +164,116 @@ def _write_xrays(
             grades.append({**key, "readprj": project, f"v{visit}xrkl": shown})
     _write_pipe(folder / f"kxr_qjsw_duryea{visit}.txt", pd.DataFrame(widths), upper)
     _write_pipe(folder / f"kxr_sq_bu{visit}.txt", pd.DataFrame(grades), upper)
+
+
+# -- C-MAPSS -----------------------------------------------------------------------------
+
+
+def write_engines(file: Path, lives: Sequence[int], wear: float = 0.1, seed: int = 0) -> Path:
+    """One text file of C-MAPSS: engine `i` has `lives[i]` cycles at two flight conditions.
+
+    Sensor `j` reads `100 j` at the ground and `50 j` at altitude 20, and rises by `wear` a cycle.
+    """
+    rng, lines = np.random.default_rng(seed), []
+    for unit, life in enumerate(lives, start=1):
+        for cycle in range(1, life + 1):
+            high = cycle % 3 == 0
+            noise = rng.normal(size=21)
+            sensors = (50 if high else 100) * np.arange(1, 22) + wear * cycle + noise
+            sensors[0] = 445.0 if high else 518.67
+            settings = f"{20.0 * high:.4f} {0.7 * high:.4f} 100.0"
+            lines.append(f"{unit} {cycle} {settings} " + " ".join(f"{s:.2f}" for s in sensors))
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(
+        "".join(f"{line}  \n" for line in lines)
+    )  # as published, with blanks at the end
+    return file
+
+
+def write_cmapss(
+    folder: Path, subset: str = "FD001", train: Sequence[int] = (70, 45, 15), left: int = 30
+) -> Path:
+    """A subset of C-MAPSS: engines that run to failure, and one that is cut off before."""
+    write_engines(folder / f"train_{subset}.txt", train)
+    write_engines(folder / f"test_{subset}.txt", [65], seed=1)
+    (folder / f"RUL_{subset}.txt").write_text(f"{left} \n")
+    return folder
+
+
+# -- OULAD -------------------------------------------------------------------------------
+
+#: Columns of the published tables, and rows of a small edition: module AAA with an assignment due
+#: on days 20, 60 and 130, two students and one who leaves, and module BBB with another page.
+OULAD_TABLES: dict[str, tuple[str, list[tuple[object, ...]]]] = {
+    "courses": (
+        "code_module code_presentation module_presentation_length",
+        [("AAA", "2013J", 268), ("BBB", "2014B", 240)],
+    ),
+    "studentInfo": (
+        "code_module code_presentation id_student gender region highest_education imd_band "
+        "age_band num_of_prev_attempts studied_credits disability final_result",
+        [
+            ("AAA", "2013J", 11, "M", "Wales", "HE Qualification", "90-100%", "55<=", 0, 240, "N",
+             "Pass"),
+            ("AAA", "2013J", 12, "F", "Wales", "No Formal quals", "10-20", "0-35", 2, 60, "N",
+             "Fail"),
+            ("AAA", "2013J", 13, "F", "Wales", "A Level or Equivalent", "?", "35-55", 0, 60, "Y",
+             "Withdrawn"),
+            ("AAA", "2013J", 14, "F", "Wales", "A Level or Equivalent", "?", "35-55", 0, 60, "Y",
+             "Withdrawn"),
+            ("BBB", "2014B", 11, "M", "Wales", "HE Qualification", "90-100%", "55<=", 0, 60, "N",
+             "Pass"),
+        ],
+    ),
+    "studentRegistration": (
+        "code_module code_presentation id_student date_registration date_unregistration",
+        [
+            ("AAA", "2013J", 11, -50, ""), ("AAA", "2013J", 12, 30, "?"),
+            ("AAA", "2013J", 13, -3, 56), ("AAA", "2013J", 14, -3, 28),
+            ("BBB", "2014B", 11, -50, ""),
+        ],
+    ),
+    "assessments": (
+        "code_module code_presentation id_assessment assessment_type date weight",
+        [
+            ("AAA", "2013J", 1, "TMA", 20, 10), ("AAA", "2013J", 2, "TMA", 60, 20),
+            ("AAA", "2013J", 3, "TMA", 130, 20), ("AAA", "2013J", 4, "CMA", 40, 0),
+            ("AAA", "2013J", 5, "Exam", "?", 100), ("BBB", "2014B", 6, "TMA", 29, 100),
+        ],
+    ),
+    "studentAssessment": (
+        "id_assessment id_student date_submitted is_banked score",
+        [
+            (1, 11, 18, 0, 80), (2, 11, 56, 0, 70), (3, 11, 140, 0, 39), (4, 11, 29, 0, 100),
+            (1, 12, -1, 1, 50), (2, 12, 62, 0, 40), (5, 11, 230, 0, 90), (6, 11, 28, 0, 55),
+            (1, 13, 20, 0, "?"),
+        ],
+    ),
+    "vle": (
+        "id_site code_module code_presentation activity_type week_from week_to",
+        [
+            (102, "AAA", "2013J", "homepage", "", ""), (101, "AAA", "2013J", "oucontent", 1, 2),
+            (103, "AAA", "2013J", "folder", "", ""), (201, "BBB", "2014B", "homepage", "", ""),
+        ],
+    ),
+    "studentVle": (
+        "code_module code_presentation id_student id_site date sum_click",
+        [
+            ("AAA", "2013J", 11, 101, -10, 3), ("AAA", "2013J", 11, 101, 28, 4),
+            ("AAA", "2013J", 11, 101, 29, 5), ("AAA", "2013J", 11, 102, 224, 6),
+            ("AAA", "2013J", 11, 102, 225, 7), ("AAA", "2013J", 11, 103, 1, 8),
+            ("BBB", "2014B", 11, 201, 1, 9), ("AAA", "2013J", 99, 101, 1, 10),
+            ("AAA", "2013J", 12, 101, 1, 11), ("AAA", "2013J", 12, 101, 2, 12),
+        ],
+    ),
+}  # fmt: skip
+
+
+def write_oulad(folder: Path, leave_out: Sequence[str] = ()) -> Path:
+    """The tables as published: quoted text with commas."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, (columns, rows) in OULAD_TABLES.items():
+        if name not in leave_out:
+            frame = pd.DataFrame(rows, columns=columns.split())
+            frame.to_csv(folder / f"{name}.csv", index=False, quoting=1)
+    return folder

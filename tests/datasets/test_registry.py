@@ -18,8 +18,8 @@ from nocta.datasets import _registry
 from nocta.testing import tiny_cohort
 
 BUILT_IN = [
-    "adni", "oai-klg", "oai-womac", "pbc-event", "pbc-stage", "physionet2012",
-    "physionet2012-vent", "physionet2019", "synthetic",
+    "adni", "cmapss", "oai-klg", "oai-womac", "oulad", "pbc-event", "pbc-stage",
+    "physionet2012", "physionet2012-vent", "physionet2019", "synthetic", "synthetic-family",
 ]  # fmt: skip
 
 

@@ -46,7 +46,7 @@ def test_every_fit_is_an_operating_point_cheapest_first(parts: list[Cohort]) -> 
 
 def test_fits_go_where_the_costs_have_a_gap(parts: list[Cohort]) -> None:
     costs = sorted(Fake().fit(*parts, seed=0).costs_.values())
-    assert max(np.diff(costs)) < 0.4 * costs[-1]
+    assert max(np.diff(costs)) < 0.5 * costs[-1]
 
 
 def test_the_papers_values_are_among_them_on_its_data_and_not_elsewhere(

@@ -34,8 +34,9 @@ def test_equal_differences_have_no_p_value() -> None:
 def test_every_other_method_has_its_line(comparison: Comparison) -> None:
     found = paired_tests(ReportView(comparison))
     assert found is not None
-    assert [row[:2] for row in found.rows] == [["static subset", "random"]]
-    assert found.rows[0][3] in ("0 of 2", "1 of 2", "2 of 2")
+    metrics = ["accuracy", "average precision", "ROC AUC", "cross-entropy (nats)"]
+    assert [row[:3] for row in found.rows] == [["static subset", "random", m] for m in metrics]
+    assert found.rows[0][4] in ("0 of 2", "1 of 2", "2 of 2")
 
 
 def test_splits_of_one_cohort_are_tested_with_the_correction(comparison: Comparison) -> None:
@@ -44,7 +45,7 @@ def test_splits_of_one_cohort_are_tested_with_the_correction(comparison: Compari
     drawn, shared = (paired_tests(ReportView(c)) for c in (comparison, split))
     assert drawn is not None
     assert shared is not None
-    assert float(shared.rows[0][4]) > float(drawn.rows[0][4].removeprefix("< "))
+    assert float(shared.rows[0][5]) > float(drawn.rows[0][5].removeprefix("< "))
 
 
 def test_one_seed_has_no_test(comparison: Comparison) -> None:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import math
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from nocta.report.build import save_figures
-from nocta.report.tables import points_table
+from nocta.report.build import render, save_figures
+from nocta.report.tables import difference_tables, effort_table, points_table
 from nocta.report.text import failure_lines, summary_table
 from nocta.report.view import ReportView, _merge_bins
 from nocta.runs.compare import Comparison
@@ -86,7 +88,38 @@ def test_figures_are_written_as_png_and_svg(comparison: Comparison, tmp_path: Pa
 
 
 def test_the_terminal_shows_every_operating_point(view: ReportView) -> None:
-    assert summary_table(view.comparison).row_count == len(points_table(view).rows) == 7
+    shown = summary_table(view.comparison)
+    assert shown.row_count == len(points_table(view).rows) == 11
+    heads = [str(column.header) for column in shown.columns]
+    assert heads[2:6] == ["accuracy", "average precision", "ROC AUC", "cross-entropy (nats)"]
+
+
+def test_differences_are_shown_in_every_metric(view: ReportView) -> None:
+    names = [name for name, _ in difference_tables(view)]
+    assert names == ["accuracy", "average precision", "ROC AUC", "cross-entropy (nats)"]
+
+
+def test_acquisitions_and_detection_are_shown_if_known(view: ReportView) -> None:
+    found = effort_table(view)
+    assert found is not None
+    assert found.head == ["method", "point", "cost", "tests", "visits", "seeds"]  # 21 classes
+    everything = next(row for row in found.rows if row[0] == "nothing")
+    assert everything[3] == "0.0 ± 0.0"
+    records = [
+        replace(r, rows=[replace(x, threshold=0.14, detection_delay=1.25) for x in r.rows])
+        for r in view.comparison.records
+    ]
+    two_classes = replace(view.comparison, records=records)
+    table = effort_table(ReportView(two_classes))
+    assert table is not None
+    assert table.head[-2] == "detection delay"
+    assert table.rows[0][-2] == "1.250 ± 0.000"
+    assert "positive probability above 0.140" in render(two_classes)
+    old = [
+        replace(r, rows=[replace(x, tests=math.nan, visits=math.nan) for x in r.rows])
+        for r in view.comparison.records
+    ]
+    assert effort_table(ReportView(replace(view.comparison, records=old))) is None
 
 
 def test_failures_say_where_to_look(comparison: Comparison) -> None:

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import math
+from typing import get_args
 
-import numpy as np
 import pandas as pd
 import pytest
 
-from nocta.exact.optimum import OptimalFrontier
+from nocta.exact.curve import CurvePoint, ExactCurve
+from nocta.exact.graph import Loss
+from nocta.exact.yardstick import Yardstick
+from nocta.runs.shares import gain_over_costs, share_of_optimum
 from nocta.runs.summary import (
     cost_range,
     mean_and_error,
-    share_of_optimum,
     summarize_results,
     wide_methods,
 )
@@ -26,6 +28,14 @@ def table(points: dict[tuple[str, int], list[tuple[float, float]]]) -> pd.DataFr
     ]
     return pd.DataFrame(rows).assign(cross_entropy=lambda t: -t["accuracy"])
 
+
+#: The optimum gains .6 in accuracy and 2 nats over costs up to 10.
+LINES = Yardstick(
+    tuple(
+        ExactCurve.of([CurvePoint(1, 0, 0.4, 2.0), CurvePoint(0, 10, 1, 0)], loss, "optimum")
+        for loss in get_args(Loss)
+    )
+)
 
 CURVES = {
     ("a", 0): [(0.0, 0.2), (10.0, 0.8)],
@@ -99,9 +109,27 @@ def test_seeds_that_only_one_method_has_are_left_out_of_pairs() -> None:
 
 
 def test_the_share_of_the_optimum_is_taken_at_the_same_cost() -> None:
-    line = OptimalFrontier(np.zeros(2), np.array([0.0, 10.0]), np.array([0.4, 1.0]))
     results = table({("a", 0): [(5.0, 0.35), (20.0, 0.9)]})
-    found = share_of_optimum(results, line)
+    found = share_of_optimum(results, LINES)
+    assert found["point"].tolist() == [0, 1, "mean", "costs", "lowest"]
     assert found["optimum"].tolist()[:2] == pytest.approx([0.7, 1.0])
-    assert found["ratio"].tolist() == pytest.approx([0.5, 0.9, 0.7])
-    assert found["point"].tolist() == [0, 1, "mean"]
+    assert found["ratio"].tolist()[:3] == pytest.approx([0.5, 0.9, 0.7])
+
+
+def test_shares_of_the_attainable_gain_begin_at_nothing_for_both_measures() -> None:
+    results = table({("a", 0): [(5.0, 0.55), (10.0, 1.0)]}).assign(cross_entropy=[1.4, 0.6])
+    found = share_of_optimum(results, LINES)
+    assert found["gain_accuracy"].tolist()[:3] == pytest.approx([0.5, 1.0, 0.75])
+    assert found["gain_cross_entropy"].tolist()[:3] == pytest.approx([0.6, 0.7, 0.65])
+    assert found["optimum_cross_entropy"].tolist()[:2] == pytest.approx([1.0, 0.0])
+
+
+def test_shares_over_costs_are_averaged_over_seeds_and_the_lowest_is_kept() -> None:
+    curves = {("a", 0): [(10.0, 1.0)], ("a", 1): [(0.0, 0.4), (10.0, 0.7)]}
+    results = table(curves).drop(columns="cross_entropy")
+    over = gain_over_costs(results, LINES)
+    assert over["mean"].tolist() == pytest.approx([1.0, 0.5])
+    assert set(over["measure"]) == {"accuracy"}
+    found = share_of_optimum(results, LINES).set_index("point")
+    assert found.loc["costs", "gain_accuracy"] == pytest.approx(0.75)
+    assert found.loc["lowest", "gain_accuracy"] == pytest.approx(0.5)

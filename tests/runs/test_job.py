@@ -18,8 +18,8 @@ from nocta.runs.job import run_job
 from nocta.runs.learning import FittedPredictor, build_method
 from nocta.runs.operating_points import operating_points
 from nocta.runs.record import Job, JobRecord
-from nocta.runs.results import COLUMNS, TIMES
-from nocta.runs.setup import Setup
+from nocta.runs.results import COLUMNS, TIMES, plain
+from nocta.runs.setup import DataSource, Setup
 from nocta.testing import RunningMeanPredictor, tiny_cohort
 
 
@@ -34,11 +34,11 @@ def without_times(record: JobRecord) -> list[dict[str, Any]]:
 
 def test_a_job_gives_one_row_per_operating_point(small_setup: Setup) -> None:
     record = run(small_setup, Job("random", 3))
-    assert [tuple(vars(row)) for row in record.rows] == [COLUMNS] * 3
-    assert len(record.details) == 3
+    assert {tuple(vars(row)) for row in record.rows} == {COLUMNS}
+    assert len(record.details) == len(record.rows) == 5
     costs = [row.cost for row in record.rows]
     assert costs == sorted(costs)
-    row = record.rows[0]
+    row = record.rows[1]
     assert (row.dataset, row.method, row.seed, row.split) == (
         "synthetic",
         "random",
@@ -49,10 +49,24 @@ def test_a_job_gives_one_row_per_operating_point(small_setup: Setup) -> None:
     assert (row.n_subjects, row.n_labels) == (9, 90)
 
 
+def test_the_threshold_of_alarms_is_the_share_of_positives_in_training() -> None:
+    setup = Setup(DataSource("pbc-stage", max_subjects=80), n_points=2, audit_subjects=0)
+    record = run_job(setup, Job("static", 0), FittedPredictor(RunningMeanPredictor(2), 0.0))
+    train, _, test = setup.source.split(setup.source.load(0), 0)
+    share = (train.labels[train.labeled] == 1).mean()
+    assert share != pytest.approx((test.labels[test.labeled] == 1).mean())
+    for row, entry in zip(record.rows, record.details, strict=True):
+        assert row.threshold == entry.threshold == pytest.approx(share)
+        assert 0 <= row.detection_delay < 10
+        assert (row.tests, row.visits) == (entry.tests, entry.visits)
+        assert row.tests >= row.visits >= 0
+    assert record.rows[-1].tests > 0
+
+
 def test_the_same_job_gives_the_same_numbers(small_setup: Setup) -> None:
     first, second = (run(small_setup, Job("static", 1)) for _ in range(2))
     assert without_times(first) == without_times(second)
-    assert first.details == second.details
+    assert plain(first.details) == plain(second.details)
 
 
 def test_another_seed_gives_other_numbers(small_setup: Setup) -> None:
@@ -76,9 +90,9 @@ def test_every_operating_point_is_audited(small_setup: Setup) -> None:
     found = run(replace(small_setup, audit_subjects=20), Job("random", 0))
     points = found.audit.points
     assert [json.dumps(p.setting) for p in points] == [r.setting for r in found.rows]
-    assert [p.n_subjects for p in points] == [8, 8, 8]
-    assert found.audit.n_points == 3
-    assert found.audit.n_subjects == 24
+    assert [p.n_subjects for p in points] == [8] * 5
+    assert found.audit.n_points == 5
+    assert found.audit.n_subjects == 40
     assert found.audit.n_decisions == sum(p.n_decisions for p in points)
 
 
@@ -134,7 +148,20 @@ def test_given_cost_weights_replace_those_of_the_method(small_setup: Setup) -> N
 
 def test_methods_without_a_cost_weight_keep_their_grid(small_setup: Setup) -> None:
     rows = run(replace(small_setup, cost_weights=(1.0,)), Job("fake-honest", 0)).rows
-    assert [row.cost_weight for row in rows] == [None, None]
+    assert [row.cost_weight for row in rows] == [None] * 4
+
+
+def test_a_curve_ends_at_nothing_and_everything(small_setup: Setup) -> None:
+    ours, nothing, everything = (
+        run(small_setup, Job(name, 0)).rows for name in ("static", "nothing", "everything")
+    )
+    for end, alone in ((ours[0], nothing), (ours[-1], everything)):
+        (only,) = alone
+        assert (end.cost, end.cross_entropy) == (only.cost, only.cross_entropy)
+    assert [json.loads(row.setting)["acquire"] for row in (ours[0], ours[-1])] == [
+        "nothing",
+        "everything",
+    ]
 
 
 def test_budgets_are_never_exceeded(small_setup: Setup) -> None:

@@ -12,8 +12,10 @@ import pytest
 from nocta.core.errors import DataError, DataFileMissing
 from nocta.model.files import write_atomically
 from nocta.runs.results import (
+    ADDED,
     COLUMNS,
     Row,
+    is_results,
     make_row,
     plain,
     read_results,
@@ -48,7 +50,8 @@ def a_row(**changes: Any) -> Row:
 def test_the_columns_are_those_of_the_contract() -> None:
     assert ",".join(COLUMNS) == (
         "dataset,method,preset,availability,seed,split,cost_weight,budget,setting,"
-        "cost,accuracy,ap,roc_auc,cross_entropy,n_subjects,n_labels,fit_seconds,rollout_seconds"
+        "cost,accuracy,ap,roc_auc,cross_entropy,n_subjects,n_labels,fit_seconds,rollout_seconds,"
+        "tests,visits,threshold,detection_delay,detected,false_alarms"
     )
 
 
@@ -63,6 +66,16 @@ def test_results_survive_writing_and_reading(tmp_path: Path) -> None:
     assert found["cost_weight"][0] == 0.25
     assert np.isnan(found["ap"][0])
     assert np.isnan(found["budget"][1])
+
+
+def test_files_of_earlier_versions_are_read(tmp_path: Path) -> None:
+    file = tmp_path / "results.csv"
+    frame = results_frame([a_row(tests=4.0)]).drop(columns=list(ADDED))
+    file.write_text(frame.to_csv(index=False, lineterminator="\n"), "utf-8")
+    assert is_results(file)
+    found = read_results(file)
+    assert set(found) == set(COLUMNS)
+    assert found[list(ADDED)].isna().all(axis=None)
 
 
 def test_a_file_of_something_else_is_refused(tmp_path: Path) -> None:

@@ -293,7 +293,7 @@ def test_subjects_keep_the_type_of_the_input(tiny_models: dict[str, NOCTA], tmp_
 def test_a_mistake_in_a_part_names_it(inputs: tuple[Path, Path], tmp_path: Path) -> None:
     model, cohort = inputs
     part = pd.read_parquet(cohort / "part-1.parquet")
-    part["visit"] = part["visit"].fillna(0) + 99
+    part["visit"] = part["visit"].fillna(0) - 99
     part.to_parquet(cohort / "part-1.parquet")
     out = tmp_path / "scores"
     with pytest.raises(DataError, match=r"part-1.parquet"):

@@ -24,6 +24,7 @@ from nocta.runs.compare import compare, make_jobs
 from nocta.runs.job import run_job
 from nocta.runs.method_options import make_method, option_defaults
 from nocta.runs.record import Job, TuningRecord
+from nocta.runs.results import plain
 from nocta.runs.setup import DataSource, Setup
 from nocta.runs.store import JobStore
 from nocta.runs.sweep import _Sweep
@@ -217,7 +218,8 @@ def test_the_record_holds_every_trial_and_the_choice(tuned_setup: Setup) -> None
     assert scores[tuning.best] == max(scores) >= scores[0]
     assert tuning.chosen == tuning.trials[tuning.best].options
     chosen = {"n_visits": 2, **tuning.chosen}["n_visits"]
-    assert len(record.rows) == chosen  # the method has an operating point per visit
+    # The method has an operating point per visit; nothing and everything are the ends.
+    assert len(record.rows) == chosen + 2
     assert record.job.options == {}
     json.dumps(record.to_dict(), allow_nan=False)
 
@@ -226,7 +228,7 @@ def test_the_chosen_options_give_the_rows(tuned_setup: Setup) -> None:
     tuned = run_job(tuned_setup, Job("fake-tunable", 1))
     by_hand = run_job(replace(tuned_setup, n_trials=0), Job("fake-tunable", 1, tuned.tuning.chosen))
     assert by_hand.tuning is None
-    assert by_hand.details == tuned.details
+    assert plain(by_hand.details) == plain(tuned.details)
 
 
 def test_methods_without_options_say_so(tuned_setup: Setup) -> None:
@@ -239,10 +241,10 @@ def test_tuning_never_sees_test_subjects(
 ) -> None:
     job = Job("fake-tunable", 0)
     before = run_job(tuned_setup, job)
-    plain = DataSource.split
+    usual = DataSource.split
 
     def other_test(self: DataSource, cohort: Cohort, seed: int) -> tuple[Cohort, Cohort, Cohort]:
-        train, val, test = plain(self, cohort, seed)
+        train, val, test = usual(self, cohort, seed)
         labels = np.where(test.labels >= 0, test.n_classes - 1 - test.labels, -1)
         return train, val, replace(test, labels=labels, values=test.values[::-1].copy())
 

@@ -118,8 +118,8 @@ def test_mistakes_are_all_named(manifest: dict[str, Any]) -> None:
     for part in (
         "has no column 'left'. Did you mean 'lefft'?",
         "not a number: 'high'",
-        "after the last of 3 visits: 9 (row 1, subject z)",
-        "not in its [categories]: 'm'",
+        "not in its [categories]: 'm' (row 1, subject z). The model knows ['F', 'M']",
+        "Leave the cell empty if the value is new, or fit a new model",
     ):
         assert part in message
     with pytest.raises(DataError, match="the table has no rows"):

@@ -55,6 +55,10 @@ COMMANDS: dict[str, Row] = {
         "Compute the exact cost-accuracy frontier of a finite task.",
         "nocta optimum synthetic --out optimum.csv",
     ),
+    "choose": Row(
+        "Choose a model's default operating point in your own terms, or with a guarantee.",
+        "nocta choose model --sensitivity 0.9 --specificity 0.8",
+    ),
     "plan": Row(
         "Say what to acquire next for one subject, and why.",
         "nocta plan model one-patient.csv --budget 100",

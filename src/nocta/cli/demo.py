@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import isnan
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -59,9 +60,9 @@ def demo_rows(comparison: Comparison) -> pd.DataFrame:
     import pandas as pd
 
     from nocta.report.published import published_for
-    from nocta.runs.summary import share_of_optimum
+    from nocta.runs.shares import share_of_optimum
 
-    assert comparison.optimum is not None
+    assert comparison.yardstick is not None
     paper = published_for(comparison.setup.source)
     assert paper is not None
     printed = [
@@ -75,13 +76,14 @@ def demo_rows(comparison: Comparison) -> pd.DataFrame:
         if row.method in PAPER_METHODS
     ]
     rows = pd.concat([comparison.results, pd.DataFrame(printed)], ignore_index=True)
-    return share_of_optimum(rows, comparison.optimum)
+    shares = share_of_optimum(rows, comparison.yardstick)
+    return shares[~shares["point"].isin(["costs", "lowest"])]  # the paper's few rows have no curve
 
 
 def results_table(rows: pd.DataFrame) -> Table:
-    """Cost, accuracy, the best possible accuracy at that cost, and the share of it."""
+    """Cost, accuracy, the best possible accuracy at that cost, and the shares of it."""
     title = "Synthetic task: accuracy, and the best possible at the same cost"
-    table = make_table("", "cost", "accuracy", "optimum", "share", n_text=1, title=title)
+    table = make_table("", "cost", "accuracy", "optimum", "share", "of gain", n_text=1, title=title)
     previous = ""
     for row in rows.itertuples():
         method, mean = str(row.method), row.point == "mean"
@@ -91,6 +93,7 @@ def results_table(rows: pd.DataFrame) -> Table:
             shown,
             *(("", "", "") if mean else numbers),
             f"{row.ratio:.1%}",
+            "–" if isnan(row.gain_accuracy) else f"{row.gain_accuracy:.1%}",
             style="bold" if mean else None,
             end_section=mean,
         )

@@ -116,18 +116,29 @@ def evaluate(
         typer.echo(f"Wrote {figure}.")
 
 
+_MEASURES = {
+    "accuracy": "accuracy",
+    "ap": "AP",
+    "roc_auc": "ROC AUC",
+    "cross_entropy": "cross-entropy",
+    "tests": "tests",
+}
+_IF_KNOWN = {"detection_delay": "detection delay"}
+
+
 def _print(frame: pd.DataFrame, model: SavedMethod) -> None:
     limited = bool(frame["budget"].notna().any())
     knob = "cost weight" if model.method.has_cost_weight else "setting"
     head = [knob, *(["budget"] if limited else []), "mean cost"]
-    table = make_table(*head, "accuracy", "AP", "ROC AUC", "cross-entropy")
+    shown = _MEASURES | {k: v for k, v in _IF_KNOWN.items() if frame[k].notna().any()}
+    table = make_table(*head, *shown.values())
     currency = model.catalog_.currency
     for _, row in frame.iterrows():
         table.add_row(
             f"{row['cost_weight']:.4g}" if model.method.has_cost_weight else row["setting"],
             *([money(row["budget"], currency)] if limited else []),
             money(row["cost"], currency),
-            *(f"{row[name]:.3f}" for name in ("accuracy", "ap", "roc_auc", "cross_entropy")),
+            *(f"{row[name]:.3f}" for name in shown),
         )
     Console().print(table)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -20,7 +19,6 @@ from nocta.cli.data import (
 )
 from nocta.cli.options import parse_options
 from nocta.cli.outputs import check_folder, make_table, say, stoppable
-from nocta.core.currency import money
 
 if TYPE_CHECKING:
     from nocta.methods.saving import SavedMethod
@@ -88,19 +86,20 @@ def fit(
 
 
 def _print(model: NOCTA | SavedMethod, data: str, out: Path) -> None:
-    points = model.record_["validation"]
-    weighted = all("cost_weight" in point for point in points)
-    knob, title = "cost weight" if weighted else "setting", "On validation, cheapest first"
-    table = make_table(knob, "mean cost", "accuracy", "AP", "cross-entropy", title=title)
-    for point in points:
-        measured = (point[name] for name in ("accuracy", "ap", "cross_entropy"))
-        table.add_row(
-            f"{point['cost_weight']:.4g}" if weighted else json.dumps(point["setting"]),
-            money(point["cost"], model.catalog_.currency),
-            *("" if value is None else f"{value:.3f}" for value in measured),
-        )
+    from nocta.methods.saving import as_saved
+    from nocta.runs.point_text import default_sentence, point_table
+
+    saved = as_saved(model)
+    record, currency, default = saved.record_, saved.catalog_.currency, saved.default_point
+    weighted = saved.method.has_cost_weight
+    head = ("cost weight" if weighted else "setting", "mean cost", "accuracy", "AP (95 %)")
+    title = "On validation, cheapest first (* is the default)"
+    table = make_table(*head, "ROC AUC", "cross-entropy", title=title)
+    for name, cost, accuracy, ap, roc, loss in point_table(record, currency, default.setting):
+        table.add_row(name, cost, accuracy, ap, roc, loss)
     console = Console(highlight=False, markup=False)
     console.print(table)
+    console.print(default_sentence(default.setting, default.reason, record, currency))
     console.print(f"Saved in {out}; {out / 'card.md'} describes the model.")
     plan = f"nocta plan {out} HISTORY.csv, or " if weighted else ""
     console.print(f"Next: {plan}nocta evaluate {out} {data} --out results.csv")

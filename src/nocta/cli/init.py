@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import shlex
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from typer import Argument, Option
 
-from nocta.cli.data import table_stem
+from nocta.cli.data import parse_numbers, table_stem
 from nocta.cli.outputs import check_outputs
 from nocta.core.errors import ConfigError, DataFileMissing
+
+if TYPE_CHECKING:
+    from nocta.tables.draft.meaning import Wish
 
 
 def init(
@@ -23,6 +26,25 @@ def init(
         Path | None,
         Option(help="Price list: a CSV with columns feature, cost and, optionally, group."),
     ] = None,
+    label: Annotated[str | None, Option(help="Column to take as the label.")] = None,
+    bins: Annotated[
+        str | None,
+        Option(
+            help="Cut a label of numbers into classes: into N ranges of about equal size (3), or "
+            "at these limits (5.7,6.5)."
+        ),
+    ] = None,
+    event: Annotated[
+        str | None,
+        Option(
+            metavar="TIME,STATUS",
+            help="Label visits by whether an event happens soon after them, as these columns say: "
+            "its time (or the end of follow-up), and how follow-up ended. Needs --within.",
+        ),
+    ] = None,
+    within: Annotated[
+        float | None, Option(help="How soon after the visit, in the unit of the times.")
+    ] = None,
     out: Annotated[
         Path | None, Option(help="File to write. Default: schema.toml beside DATA.")
     ] = None,
@@ -31,7 +53,10 @@ def init(
     """Draft schema.toml from a long table.
 
     Guesses the subject, visit or time, label, free context and feature columns, and lists the
-    guesses to check. Fill in the costs, then run `nocta describe DATA` to see the cohort.
+    guesses to check. It says how the file was understood (separators, decimal signs, dates, words
+    for missing) and writes this into the schema. A label has classes: `--bins` cuts a number into
+    classes, and `--event` makes them from the time to an event. Fill in the costs, then run `nocta
+    describe DATA` to see the cohort.
     """
     from nocta.model.files import write_atomically
     from nocta.tables.draft.draft import draft_schema
@@ -50,9 +75,13 @@ def init(
         raise ConfigError(
             f"'{target}' already exists. Add --force to replace it, or --out to write elsewhere."
         )
-    draft = draft_schema(data, costs)
+    draft = draft_schema(data, costs, _wish(label, bins, event, within))
     write_atomically(target, draft.text)
     typer.echo(f"Wrote {target}.")
+    if draft.notes:
+        typer.echo("Understood:")
+        for note in draft.notes:
+            typer.echo(f"  - {note}")
     if draft.unsure:
         typer.echo("Please check:")
         for doubt in draft.unsure:
@@ -62,6 +91,27 @@ def init(
     else:
         typer.echo(f"The table cannot be read with this draft yet. {draft.check}")
     typer.echo(f"Next: `nocta describe {shlex.quote(str(data))}`.")
+
+
+def _wish(label: str | None, bins: str | None, event: str | None, within: float | None) -> Wish:
+    """What the options say about the label."""
+    from nocta.tables.draft.meaning import Wish
+
+    if event is not None and (label is not None or bins is not None):
+        raise ConfigError("--event makes a label of its own; leave out --label and --bins.")
+    if within is not None and event is None:
+        raise ConfigError("--within says how soon an --event happens; add --event TIME,STATUS.")
+    columns = [name.strip() for name in (event or "").split(",")]
+    if event is not None and len(columns) != 2:
+        raise ConfigError(f"--event is '{event}'; name two columns, such as futime,status.")
+    limits = parse_numbers("--bins", bins)
+    n_ranges = bins is not None and bins.strip().isdecimal()
+    return Wish(
+        label=label,
+        bins=None if bins is None else int(bins) if n_ranges else limits,
+        event=None if event is None else (columns[0], columns[1]),
+        within=within,
+    )
 
 
 def _target(data: Path) -> Path:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -15,7 +16,6 @@ from typer import Argument, Option
 from nocta.cli import running
 from nocta.cli.outputs import make_table, say_notes
 from nocta.core.currency import money
-from nocta.core.errors import DataError, did_you_mean
 
 if TYPE_CHECKING:
     from nocta.model.nocta import NOCTA
@@ -38,6 +38,15 @@ def plan(
     subject: Annotated[
         str | None, Option("--subject", help="Subject to plan for, if the file has several.")
     ] = None,
+    today: Annotated[
+        str | None,
+        Option(
+            "--today",
+            metavar="DATE",
+            help="Plan for a visit that happens on this day (YYYY-MM-DD; in a table without dates, "
+            "a time or visit number). Default: plan for the visits after the last row.",
+        ),
+    ] = None,
     as_json: Annotated[bool, Option("--json", help="Print JSON.")] = False,
 ) -> None:
     """Say what to acquire next for one subject, and why.
@@ -46,74 +55,81 @@ def plan(
     """
     import numpy as np
 
+    from nocta.model.inputs import remarks
     from nocta.model.persistence import load
     from nocta.tables.history_table import read_history
 
     fitted = load(model)
     table = read_history(history, fitted.schema_, fitted.catalog_)
-    row = _find(table, subject, history)
+    row = table.row_of(subject, f"'{history}'", "--subject")
+    table.check_planned(row)
+    slot = None if today is None else table.slot_of_today(row, today)
+    now = int(table.time[row]) if slot is None else max(slot - 1, int(table.time[row]))
+    table = replace(table, notes=(*table.notes, *remarks(fitted, table, row)))
     weight, origin = running.choose_cost_weight(fitted, cost_weight)
     known = table.history.subset(np.array([row]))
-    found = fitted.decide(known, weight, time=int(table.time[row]), remaining=budget)
+    found = fitted.decide(known, weight, time=now, remaining=budget)
+    shown = Shown(fitted, table, row, now, slot)
     if as_json:
-        _print_json(fitted, found, table, row, budget)
+        _print_json(shown, found, budget)
         return
     say_notes(table.notes)
-    _print(fitted, found, table, row, origin, budget)
+    _print(shown, found, origin, budget)
 
 
-def _find(table: HistoryTable, subject: str | None, path: Path) -> int:
-    """The row of the subject to plan for."""
-    from nocta.tables.problems import enumerate_some
+@dataclass(frozen=True)
+class Shown:
+    """The model, the subject and the visit that an answer is about."""
 
-    names = [str(name) for name in table.subjects]
-    if subject is None and len(names) == 1:
-        return 0
-    if subject in names:
-        return names.index(subject)
-    if subject is None:
-        raise DataError(
-            f"'{path}' has {len(names)} subjects; choose one with --subject: "
-            f"{enumerate_some(names, 8)}."
-        )
-    hint = did_you_mean(subject, names) or f" It has: {enumerate_some(names, 8)}."
-    raise DataError(f"'{path}' has no subject '{subject}'.{hint}")
+    model: NOCTA
+    table: HistoryTable
+    row: int
+    now: int
+    today: int | None  # the slot of a visit that happens today
+
+    def slot(self, slot: int) -> str:
+        """A visit in words: its number, and when it is."""
+        catalog, calendar = self.model.catalog_, self.table.calendar
+        name = f"{slot + 1} of {catalog.n_times}"
+        times = getattr(self.model, "record_", {}).get("slot_times") or calendar.schema.grid
+        if not times:
+            return name
+        time, day = calendar.named(times[slot]), calendar.date_of(self.row, slot)
+        return f"{name} ({time})" if day is None else f"{name}, around {day} ({time})"
 
 
 # -- output ---------------------------------------------------------------------------------
 
 
-def _print_json(
-    model: NOCTA, found: Recommendation, table: HistoryTable, row: int, budget: float | None
-) -> None:
+def _print_json(shown: Shown, found: Recommendation, budget: float | None) -> None:
     import json
 
+    model, table = shown.model, shown.table
+    days = [table.calendar.date_of(shown.row, t) for t in range(model.catalog_.n_times)]
     content = {
-        "subject": str(table.subjects[row]),
-        "now": int(table.time[row]),
+        "subject": str(table.subjects[shown.row]),
+        "now": shown.now,
+        "today": shown.today,
         **found.to_dict(),
         "budget": budget,
         "currency": model.catalog_.currency,
         "classes": list(model.classes_),
         "slot_times": model.record_.get("slot_times"),
         "time_unit": model.record_.get("time_unit"),
+        "slot_dates": [str(day) for day in days if day is not None] or None,
         "notes": list(table.notes),
     }
     typer.echo(json.dumps(content, indent=2))
 
 
-def _print(
-    model: NOCTA,
-    found: Recommendation,
-    table: HistoryTable,
-    row: int,
-    origin: str,
-    budget: float | None,
-) -> None:
-    now, currency = int(table.time[row]), model.catalog_.currency
-    seen = "before the first visit" if now < 0 else f"at visit {_slot(model, now)}"
+def _print(shown: Shown, found: Recommendation, origin: str, budget: float | None) -> None:
+    model, now = shown.model, shown.now
+    currency = model.catalog_.currency
+    seen = "before the first visit" if now < 0 else f"at visit {shown.slot(now)}"
+    if shown.today is not None:
+        seen = f"today at visit {shown.slot(shown.today)}"
     console = Console(highlight=False)
-    console.print(f"[bold]{escape(str(table.subjects[row]))}[/bold], {escape(seen)}")
+    console.print(f"[bold]{escape(str(shown.table.subjects[shown.row]))}[/bold], {escape(seen)}")
     console.print(f"Prediction: {_prediction(model, found.prediction)}")
     if found.stop:
         console.print(
@@ -123,13 +139,13 @@ def _print(
         assert found.time is not None
         console.print(
             f"[bold]Next: {escape(_listed(found.features))}[/bold] at "
-            + escape(f"visit {_slot(model, found.time)}, for {money(found.cost, currency)}.")
+            + escape(f"visit {shown.slot(found.time)}, for {money(found.cost, currency)}.")
         )
     if now < model.catalog_.n_times - 1:
         named = _named_plans(found)
         console.print(_worth(model, named))
         if any(plan.visits for plan in named.values()):
-            console.print(_visits(model, named))
+            console.print(_visits(shown, named))
         console.print(_legend(model), style="dim")
     console.print(f"Cost weight {found.cost_weight:.4g}, {origin}.", style="dim")
 
@@ -173,12 +189,12 @@ def _worth(model: NOCTA, named: dict[str, PlanSummary]) -> Table:
     return table
 
 
-def _visits(model: NOCTA, named: dict[str, PlanSummary]) -> Table:
+def _visits(shown: Shown, named: dict[str, PlanSummary]) -> Table:
     """The visits of each plan, in a table of their own because feature lists are wide."""
     table = make_table("", "visit", n_text=2)
     table.add_column("acquires")
     for name, summary in named.items():
-        lines = [(_slot(model, t), _listed(f)) for t, f in summary.visits.items()]
+        lines = [(shown.slot(t), _listed(f)) for t, f in summary.visits.items()]
         for i, (when, features) in enumerate(lines or [("", "nothing more")]):
             table.add_row("" if i else name, escape(when), escape(features))
     return table
@@ -207,12 +223,6 @@ def _legend(model: NOCTA) -> str:
         "expected charge can be below the price. Objective = expected loss + cost weight x "
         "expected charge."
     )
-
-
-def _slot(model: NOCTA, slot: int) -> str:
-    times = model.record_.get("slot_times") if hasattr(model, "record_") else None
-    name = f"{slot + 1} of {model.catalog_.n_times}"
-    return f"{name} ({times[slot]:g} {model.record_['time_unit']})" if times else name
 
 
 def _prediction(model: NOCTA, probabilities: list[float]) -> str:

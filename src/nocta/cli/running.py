@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from typer import Argument, Option
 
-from nocta.core.errors import ConfigError
+from nocta.cli.outputs import say
 
 if TYPE_CHECKING:
     from nocta.model.nocta import NOCTA
@@ -48,7 +48,8 @@ CostWeightOption = Annotated[
     Option(
         "--cost-weight",
         min=0.0,
-        help="Loss that one unit of cost is worth. Default: the middle one saved with the model.",
+        help="Loss that one unit of cost is worth. Default: that of the default "
+        "operating point saved with the model (`nocta choose` sets it).",
     ),
 ]
 BudgetOption = Annotated[
@@ -106,8 +107,7 @@ def choose_cost_weight(model: NOCTA, given: float | None) -> tuple[float, str]:
     """The cost weight to use, and where it comes from."""
     if given is not None:
         return given, "as given"
-    kept = getattr(model, "record_", {}).get("cost_weights", [])
-    if not kept:
-        raise ConfigError("This model has no saved cost weights; give one with --cost-weight.")
-    # Cheapest first: from an even number, the cheaper of the two in the middle.
-    return kept[(len(kept) - 1) // 2], f"the middle one of the {len(kept)} saved with the model"
+    point = model.default_point
+    if point.note:
+        say(f"Note: {point.note}")
+    return point.cost_weight, point.reason

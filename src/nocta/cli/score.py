@@ -9,7 +9,7 @@ import typer
 from typer import Argument, Option
 
 from nocta.cli import running
-from nocta.cli.outputs import check_folder, say, stoppable
+from nocta.cli.outputs import check_folder, check_outputs, say, stoppable
 
 
 def score(
@@ -18,13 +18,18 @@ def score(
         Path,
         Argument(
             metavar="COHORT",
-            help="Parquet file, or folder of Parquet files, with the values acquired so far. "
+            help="CSV or Parquet file, or folder of Parquet files, with the values acquired so "
+            "far. "
             "Empty means not acquired; `unavailable` means requested but not available.",
         ),
     ],
     out: Annotated[
         Path,
-        Option("--out", help="A file (F.parquet), or a folder for one file per part of the input."),
+        Option(
+            "--out",
+            help="An order list (F.csv), a table with all numbers (F.parquet), or a folder for one "
+            "Parquet file per part of the input.",
+        ),
     ],
     cost_weight: running.CostWeightOption = None,
     budget: running.BudgetOption = None,
@@ -37,9 +42,19 @@ def score(
             help="Replace results made with other settings, or from parts no longer in the cohort.",
         ),
     ] = False,
+    allow_missing: Annotated[
+        bool,
+        Option(
+            "--allow-missing",
+            help="Treat features whose column the table lacks as unavailable so far.",
+        ),
+    ] = False,
     quiet: running.QuietOption = False,
 ) -> None:
     """Write the next decision for every subject: when, which features, expected loss and cost.
+
+    A CSV output is an order list: subject, visit (and date), features, cost and prediction. It has
+    a line for every subject; a line without visit means that nothing more is acquired.
 
     The cohort is read with the model's schema, part by part, so memory does not grow with its
     size. Run the same command again to continue a run that was stopped.
@@ -48,10 +63,12 @@ def score(
     from nocta.runs.score_run import ScoreRequest, score_cohort
 
     check_folder(out.parent)
+    if out.suffix.lower() == ".csv":
+        check_outputs(out, inputs=(cohort,))
     weight, origin = running.choose_cost_weight(load(model), cost_weight)
     with stoppable("Finished parts are kept; run the same command again to continue."):
         n = score_cohort(
-            ScoreRequest.of(model, weight, budget),
+            ScoreRequest.of(model, weight, budget, allow_missing),
             cohort,
             out,
             force=force,

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from nocta.core.detection import DEFAULT_THRESHOLD, find_alarms
 from nocta.core.errors import ConfigError, did_you_mean
 from nocta.core.losses import normalized, pair_losses
 from nocta.core.rollout import Rollout
@@ -158,17 +159,23 @@ def evaluate_pairs(
     return out
 
 
-def summarize(rollout: Rollout, per_time: bool = True) -> dict[str, Any]:
+def summarize(
+    rollout: Rollout, per_time: bool = True, threshold: float = DEFAULT_THRESHOLD
+) -> dict[str, Any]:
     """Cost and metrics of a roll-out, as plain numbers and lists.
 
     Args:
         rollout: The roll-out.
         per_time: Also evaluate each slot separately, which takes most of the time.
+        threshold: Positive probability above which there is an alarm (`nocta.core.detection`).
+            Choose it on validation or beforehand, never on these subjects.
 
     Returns:
         `cost` (mean charge per subject); `accuracy`, `ap`, `roc_auc`, `cross_entropy`, `brier`,
         `calibration_error`, `tail_loss` pooled over all labeled pairs; `n_subjects`,
-        `n_labels`; `mean_stop_time` (slot of the last request, over subjects with any request);
+        `n_labels`; `tests` and `visits` (mean number per subject of features acquired and of slots
+        with any); `threshold`, `detection_delay`, `detected` and `false_alarms` (two classes only,
+        NaN otherwise); `mean_stop_time` (slot of the last request, over subjects with any request);
         `stop_histogram`, the number of subjects without a request, with the last one at slot 0, 1,
         ...; and `per_time`, the same metrics as one list per name over the slots.
     """
@@ -179,6 +186,10 @@ def summarize(rollout: Rollout, per_time: bool = True) -> dict[str, Any]:
         **evaluate_pairs(labels, probabilities),
         "n_subjects": len(rollout),
         "n_labels": int((labels >= 0).sum()),
+        "tests": float(rollout.tests.mean()) if len(rollout) else float("nan"),
+        "visits": float(rollout.visits.mean()) if len(rollout) else float("nan"),
+        "threshold": threshold if probabilities.shape[2] == 2 else np.nan,
+        **find_alarms(labels, probabilities, threshold).summary(),
         "mean_stop_time": float(asked.mean()) if asked.size else float("nan"),
         "stop_histogram": np.bincount(stops + 1, minlength=labels.shape[1] + 1).tolist(),
     }

@@ -1,21 +1,32 @@
-"""Operating points: knob values whose costs on validation spread along the cost-quality curve."""
+"""Operating points: which of a method's points to keep, so that they lie where something changes.
+
+A point has a cost and a loss on validation. Both are divided by their range between acquiring
+nothing and acquiring everything, and points are spread along the length of the curve they draw.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Protocol, Self
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from nocta.core.cohort import Cohort
-from nocta.core.errors import ConfigError
+from nocta.core.history import History
+from nocta.core.losses import pair_losses
 from nocta.core.options import Count, check_value
+from nocta.core.rollout import Rollout
 
-Costs = NDArray[np.float64]
-#: Operating points are spread over this share of the cost of acquiring everything.
-COST_SHARE = (0.05, 0.90)
-#: How many times the knob range may be extended on either side.
-_MOST_STRETCHES = 3
+#: Points closer than this share of the curve count as one.
+_SAME = 1e-6
+
+
+class Predicts(Protocol):
+    """A predictor, or a policy, which predicts too."""
+
+    def predict_proba(self, history: History) -> NDArray[np.float32]:
+        """Class probabilities at every time, `(n, L, C)`."""
 
 
 def cost_of_everything(cohort: Cohort) -> float:
@@ -23,98 +34,108 @@ def cost_of_everything(cohort: Cohort) -> float:
     return float(cohort.catalog.cost_of(cohort.recorded).mean())
 
 
-def cost_targets(cohort: Cohort, n_points: int) -> Costs:
-    """Evenly spread mean costs, from 5 % to 90 % of acquiring everything, `(n_points,)`."""
-    check_value("n_points", n_points, Count)
-    low, high = COST_SHARE
-    return np.linspace(low, high, n_points) * cost_of_everything(cohort)
+def mean_loss(labels: NDArray[np.int64], probabilities: NDArray[np.floating[Any]]) -> float:
+    """Mean cross-entropy over the labeled pairs of `(n, L)` labels; 0 if there is no label."""
+    labeled = labels >= 0
+    if not labeled.any():
+        return 0.0
+    return float(pair_losses(labels[labeled], probabilities[labeled]).mean())
 
 
-def nearest_to_targets(costs: Costs, targets: Costs) -> NDArray[np.int64]:
-    """Positions of the costs closest to the targets, each position once, cheapest first."""
-    nearest = np.abs(np.asarray(costs)[None, :] - np.asarray(targets)[:, None]).argmin(axis=1)
-    unique = np.unique(nearest)
-    return np.asarray(unique[np.argsort(np.asarray(costs)[unique], kind="stable")])
+def cost_and_loss(rollout: Rollout) -> tuple[float, float]:
+    """Mean cost per subject and mean cross-entropy of a roll-out."""
+    return rollout.cost, mean_loss(rollout.labels, rollout.probabilities)
 
 
-def spread_knob(
-    cost_at: Callable[[float], float],
-    knob_range: tuple[float, float],
-    targets: Costs,
-    *,
-    n_evaluations: int = 24,
-    tolerance: float = 0.02,
-    n_coarse: int = 7,
-    known: Mapping[float, float] | None = None,
-    stretch: float | None = None,
-) -> list[float]:
-    """Values of a positive knob whose costs lie closest to `targets`, cheapest first.
-
-    The search is on a logarithmic scale: a coarse grid first, then repeatedly the target with the
-    largest miss, by interpolation between its two neighbors. Cost should rise or fall with the
-    knob; if it is not quite monotone, the nearest value seen is taken.
+@dataclass(frozen=True)
+class CurveEnds:
+    """Where every cost-quality curve begins and ends.
 
     Args:
-        cost_at: Mean cost on validation at a knob value (often a whole roll-out).
-        knob_range: Smallest and largest value to try, both positive.
-        targets: Target costs.
-        n_evaluations: Maximum number of calls of `cost_at`.
-        tolerance: Accepted miss, as a share of the largest target.
-        n_coarse: Size of the coarse grid.
-        known: Costs of knob values that were evaluated before; they count as evaluations.
-        stretch: Factor by which to extend the range while targets lie beyond all costs seen: above
-            1 if a larger knob costs more. By default the search stays in the range.
+        nothing: Loss of acquiring nothing, at cost 0.
+        cost: Cost of acquiring everything.
+        everything: Loss of acquiring everything.
     """
-    low, high = knob_range
-    if not 0 < low < high:
-        raise ConfigError(f"knob_range is {knob_range}; give two positive numbers, low first.")
-    seen = dict(known or {})
-    for x in np.linspace(np.log(low), np.log(high), max(3, min(n_coarse, n_evaluations))):
-        seen[float(np.exp(x))] = float(cost_at(float(np.exp(x))))
-    logs, costs = [float(np.log(value)) for value in seen], list(seen.values())
-    close_enough = tolerance * float(np.max(targets))
-    room = _MOST_STRETCHES * abs(float(np.log(stretch or 1.0))) + 1e-9
-    low_end, high_end = float(np.log(low)) - room, float(np.log(high)) + room
-    while len(logs) < n_evaluations:
-        proposal = _next_knob(np.array(logs), np.array(costs), targets, close_enough)
-        if proposal is None and stretch is not None:
-            proposal = _beyond(logs, costs, targets, close_enough, float(np.log(stretch)))
-            if proposal is not None and not low_end <= proposal <= high_end:
-                proposal = None
-        if proposal is None:
+
+    nothing: float
+    cost: float
+    everything: float
+
+    @classmethod
+    def of(cls, predictor: Predicts, cohort: Cohort) -> Self:
+        """The ends for a predictor, on validation subjects.
+
+        A predictor that was never trained on empty histories may be worse there than the
+        frequency of the classes; nothing then counts as much as these frequencies.
+        """
+
+        def loss(requested: NDArray[np.bool_]) -> float:
+            return mean_loss(cohort.labels, predictor.predict_proba(History.of(cohort, requested)))
+
+        slots = cohort.catalog.open_slots
+        nothing = min(loss(np.zeros_like(slots)), _loss_of_frequencies(cohort))
+        return cls(nothing, cost_of_everything(cohort), loss(slots))
+
+
+def _loss_of_frequencies(cohort: Cohort) -> float:
+    """Loss of predicting at each slot how often each class occurs there."""
+    classes = np.arange(cohort.n_classes)
+    counts = (cohort.labels[:, :, None] == classes).sum(axis=0)
+    shares = (counts + 1e-9) / (counts + 1e-9).sum(axis=1, keepdims=True)
+    guess = np.broadcast_to(shares, (*cohort.labels.shape, cohort.n_classes))
+    return mean_loss(cohort.labels, guess)
+
+
+def positions_on_curve(
+    costs: ArrayLike, losses: ArrayLike, ends: CurveEnds
+) -> tuple[NDArray[np.float64], float]:
+    """How far along the curve each point lies, `(k,)`, and the length of the whole curve.
+
+    A point counts with the lowest loss of all points that cost no more, so that noise adds no
+    length.
+
+    Example:
+        >>> ends = CurveEnds(nothing=1.0, cost=10.0, everything=0.5)
+        >>> found, length = positions_on_curve([0.0, 10.0], [0.5, 0.5], ends)
+        >>> found.tolist(), length
+        ([1.0, 2.0], 2.0)
+    """
+    cost, loss = (np.asarray(values, dtype=float) for values in (costs, losses))
+    order = np.lexsort((loss, cost))
+    x = np.concatenate([[0.0], cost[order], [max(ends.cost, cost.max(initial=0.0))]])
+    y = np.minimum.accumulate(np.concatenate([[ends.nothing], loss[order], [ends.everything]]))
+    steps = np.hypot(_share(np.diff(x), x[-1]), _share(np.diff(y), y[0] - y[-1]))
+    length = np.concatenate([[0.0], np.cumsum(steps)])
+    out = np.empty(len(cost))
+    out[order] = length[1:-1]
+    return out, float(length[-1])
+
+
+def _share(values: NDArray[np.float64], whole: float) -> NDArray[np.float64]:
+    return values / whole if whole > 0 else np.zeros_like(values)
+
+
+def spread_points(
+    costs: ArrayLike, losses: ArrayLike, ends: CurveEnds, n_points: int
+) -> NDArray[np.int64]:
+    """At most `n_points` of some points, spread along the curve, cheapest first.
+
+    Points at its ends, where nothing or everything is acquired, are taken only if there are no
+    others: every curve shows the ends anyway.
+    """
+    check_value("n_points", n_points, Count)
+    found, length = positions_on_curve(costs, losses, ends)
+    near = _SAME * max(length, 1e-12)
+    inside = np.flatnonzero((found > near) & (found < length - near))
+    if not len(inside):
+        inside = np.arange(len(found))
+    targets = length * np.arange(1, n_points + 1) / (n_points + 1)
+    nearest = np.abs(found[inside][None, :] - targets[:, None]).argmin(axis=1)
+    chosen = list(inside[np.unique(nearest)])
+    while len(chosen) < min(n_points, len(inside)):
+        apart = np.abs(found[inside][:, None] - found[chosen][None, :]).min(axis=1)
+        if apart.max() <= near:
             break
-        logs.append(proposal)
-        costs.append(float(cost_at(float(np.exp(proposal)))))
-    return [float(np.exp(logs[i])) for i in nearest_to_targets(np.array(costs), targets)]
-
-
-def _beyond(
-    logs: list[float], costs: list[float], targets: Costs, close_enough: float, step: float
-) -> float | None:
-    """One step beyond the knobs seen, toward the target farthest outside the costs seen."""
-    above, below = float(np.max(targets)) - max(costs), min(costs) - float(np.min(targets))
-    if max(above, below) <= close_enough:
-        return None
-    toward = step if above >= below else -step
-    return (max(logs) if toward > 0 else min(logs)) + toward
-
-
-def _next_knob(
-    logs: NDArray[np.float64], costs: Costs, targets: Costs, close_enough: float
-) -> float | None:
-    """The next knob to try: inside the narrowest bracket of the target with the largest miss."""
-    order = np.argsort(logs)
-    logs, costs = logs[order], costs[order]
-    misses = np.abs(costs[None, :] - targets[:, None]).min(axis=1)
-    for i in np.argsort(-misses):
-        if misses[i] <= close_enough:
-            return None
-        above = costs >= targets[i]
-        crossings = np.flatnonzero(above[1:] != above[:-1])
-        for j in crossings:
-            if logs[j + 1] - logs[j] < 1e-4:
-                continue  # a jump: no knob value gives this cost
-            share = (targets[i] - costs[j]) / (costs[j + 1] - costs[j])
-            # Between a fifth and four fifths, so that a bracket always shrinks.
-            return float(logs[j] + np.clip(share, 0.2, 0.8) * (logs[j + 1] - logs[j]))
-    return None
+        chosen.append(inside[int(apart.argmax())])
+    order = np.lexsort((found[chosen], np.asarray(costs, dtype=float)[chosen]))
+    return np.asarray(chosen, dtype=np.int64)[order]

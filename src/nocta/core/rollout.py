@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nocta.core.cohort import Cohort
+from nocta.core.detection import DEFAULT_THRESHOLD
 from nocta.core.environment import Availability, Environment, Results
 from nocta.core.errors import PlanError
 from nocta.core.history import History
@@ -73,6 +74,16 @@ class Rollout:
         """Mean cost per subject."""
         return float(self.costs.mean())
 
+    @property
+    def tests(self) -> NDArray[np.int64]:
+        """Number of features each subject acquired, over all slots, `(n,)`."""
+        return np.asarray(self.history.acquired.sum(axis=(1, 2)))
+
+    @property
+    def visits(self) -> NDArray[np.int64]:
+        """Number of slots at which each subject acquired anything, `(n,)`."""
+        return np.asarray(self.history.acquired.any(axis=2).sum(axis=1))
+
     @classmethod
     def concatenate(cls, pieces: Sequence[Rollout]) -> Rollout:
         """Join roll-outs of several sets of subjects, in this order."""
@@ -85,11 +96,14 @@ class Rollout:
         seconds = sum(piece.seconds for piece in pieces)
         return replace(pieces[0], history=history, seconds=seconds, **joined(pieces))
 
-    def summary(self) -> dict[str, Any]:
-        """Cost, accuracy, AP, ROC AUC, cross-entropy and more, overall and per time point."""
+    def summary(self, *, threshold: float = DEFAULT_THRESHOLD) -> dict[str, Any]:
+        """Cost, accuracy, AP, ROC AUC, cross-entropy and more, overall and per time point.
+
+        `threshold` is for the detection delay only; never choose it on these subjects.
+        """
         from nocta.core.metrics import summarize
 
-        return summarize(self)
+        return summarize(self, threshold=threshold)
 
 
 def rollout(

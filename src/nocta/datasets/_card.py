@@ -45,10 +45,11 @@ def make_catalog(
     context: Iterable[str] = (),
     group_fees: Mapping[str, float] | None = None,
     currency: str = "",
+    visit_fee: float = 0.0,
 ) -> Catalog:
     """The catalog of these measurements."""
     features = tuple(m.feature() for m in measurements)
-    return Catalog(features, n_times, tuple(context), dict(group_fees or {}), currency=currency)
+    return Catalog(features, n_times, tuple(context), dict(group_fees or {}), visit_fee, currency)
 
 
 @dataclass(frozen=True)
@@ -76,6 +77,8 @@ class Card:
     cost_source: str = ""  # where the costs come from
     currency: str = ""
     group_fees: Mapping[str, float] = field(default_factory=dict)
+    visit_fee: float = 0.0  # charged once per visit if anything is acquired
+    unit: str = "patient"  # what a split keeps together, in one word
     fractions: tuple[float, ...] = (0.70, 0.15, 0.15)  # default train, validation and test split
     #: Name of the data set's own split, for `--split-column`; the cohort then has `fixed_split`.
     split_column: str = ""
@@ -108,7 +111,10 @@ class Card:
         split = " / ".join(f"{100 * f:g}" for f in self.fractions)
         place = f"in data/{home}/ or $NOCTA_DATA/{home}/, or in the folder given with --path"
         options = [f"{name}: {about}" for name, about in self.options.items()]
-        fees = ", ".join(f"{g} {self.price(fee)}" for g, fee in self.group_fees.items())
+        charged = dict(self.group_fees)
+        if self.visit_fee:
+            charged["any acquisition"] = self.visit_fee
+        fees = ", ".join(f"{g} {self.price(fee)}" for g, fee in charged.items())
         entries = [
             ("Origin", self.origin),
             ("Size", self.size),
@@ -123,7 +129,7 @@ class Card:
             ("Free context", "\n".join(f"{k}: {v}" for k, v in self.context.items())),
             ("Costs", self.cost_source),
             ("Fees per visit", fees),
-            ("Default split", f"{split} % (train / validation / test, by patient)"),
+            ("Default split", f"{split} % (train / validation / test, by {self.unit})"),
             ("Own split", f"by {own} (--split-column {own})" if own else ""),
             ("Options", "\n".join((*options, _GIVING)) if options else ""),
         ]

@@ -76,7 +76,7 @@ class LoadSummary:
     name: str
     sources: tuple[str, ...]
     n_subjects: int
-    n_groups: int  # patients; fewer than subjects if a patient has several rows
+    n_groups: int  # patients, students; fewer than subjects if one has several rows
     n_times: int
     n_visits: int  # that took place
     class_counts: dict[str, int]  # labeled (subject, visit) pairs
@@ -85,10 +85,11 @@ class LoadSummary:
     dropped: tuple[Dropped, ...]
     notes: tuple[str, ...]  # decisions of the loader
     warnings: tuple[str, ...] = ()  # what looks wrong, such as missing files
+    unit: str = "patient"  # what a group is
 
     @classmethod
-    def of(cls, cohort: Cohort, log: LoadLog) -> LoadSummary:
-        """Summarize a loaded cohort."""
+    def of(cls, cohort: Cohort, log: LoadLog, unit: str = "patient") -> LoadSummary:
+        """Summarize a loaded cohort; `unit` is what a group of subjects is."""
         counted = CohortSummary.of(cohort)
         rates = counted.missing_by_feature.tolist()
         n_offered = int((cohort.visits[:, :, None] & cohort.catalog.open_slots).sum())
@@ -107,6 +108,7 @@ class LoadSummary:
             dropped=tuple(log.drops),
             notes=tuple(log.notes),
             warnings=tuple(log.warnings),
+            unit=unit,
         )
 
     @property
@@ -123,20 +125,20 @@ class LoadSummary:
         """What was read, in one line."""
         sources = "; ".join(shown_sources(self.sources))
         return (
-            f"{self.name}: {self.n_subjects:,} subjects{self._patients()}, "
+            f"{self.name}: {self.n_subjects:,} subjects{self._units()}, "
             f"{self.n_visits:,} visits in {self.n_times} slots, {self.n_labels:,} labels, "
             f"{self.missing:.1%} of the values missing"
             + (f"; read from {sources}." if sources else ".")
         )
 
-    def _patients(self) -> str:
-        return "" if self.n_groups == self.n_subjects else f" of {self.n_groups:,} patients"
+    def _units(self) -> str:
+        return "" if self.n_groups == self.n_subjects else f" of {self.n_groups:,} {self.unit}s"
 
     def __str__(self) -> str:
         worst = sorted(self.missing_by_feature.items(), key=lambda item: -item[1])[:3]
         lines = [
             *(f"{self.name}: read {source}" for source in shown_sources(self.sources)),
-            f"  subjects  {self.n_subjects:,}{self._patients()}",
+            f"  subjects  {self.n_subjects:,}{self._units()}",
             f"  visits    {self.n_visits:,} in {self.n_times} slots",
             f"  labels    {self.n_labels:,}: {self._classes()}",
             f"  missing   {self.missing:.1%} of the values at these visits; most: "

@@ -123,4 +123,4 @@ def load_with_summary(
     cohort = dataset.loader(log, **dataset.check(options))
     if dataset.card.published and options.keys() <= {"n_subjects", "seed", "path"}:
         cohort = replace(cohort, published=dataset.card.published)
-    return cohort, LoadSummary.of(cohort, log)
+    return cohort, LoadSummary.of(cohort, log, dataset.card.unit)

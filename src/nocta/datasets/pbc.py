@@ -19,6 +19,7 @@ from nocta.datasets._assemble import to_cohort
 from nocta.datasets._card import Card, Measurement, make_catalog
 from nocta.datasets._dataset import Dataset
 from nocta.datasets._load_log import LoadLog
+from nocta.tables.outcomes import label_within
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -98,10 +99,9 @@ def _read_table(log: LoadLog) -> pd.DataFrame:
 
 def _event_label(rows: pd.DataFrame) -> NDArray[np.int64]:
     """1 for death or transplant within two years, 0 for none, -1 if censored earlier."""
-    left = (rows["futime"] - rows["day"]).to_numpy() / DAYS_PER_YEAR
-    ended = rows["status"].to_numpy() > 0  # 0 censored, 1 transplant, 2 dead
-    soon = left <= HORIZON_YEARS
-    return np.where(soon & ended, 1, np.where(soon & ~ended & (left < HORIZON_YEARS), -1, 0))
+    ended = rows["status"] > 0  # 0 censored, 1 transplant, 2 dead
+    day, end = rows["day"] / DAYS_PER_YEAR, rows["futime"] / DAYS_PER_YEAR
+    return label_within(day, end, ended, HORIZON_YEARS)
 
 
 EVENT = Card(

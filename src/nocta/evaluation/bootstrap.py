@@ -17,6 +17,7 @@ from nocta.core.errors import ConfigError
 from nocta.core.losses import normalized, pair_losses
 from nocta.core.metrics import METRICS, check_metric, tail_loss
 from nocta.core.rollout import Rollout
+from nocta.evaluation.ranking import weighted_ranking
 
 
 @dataclass(frozen=True)
@@ -45,7 +46,7 @@ def bootstrap_bands(
 
     Subjects are drawn, never single visits, because visits of one subject are alike. If the cohort
     has groups, whole groups are drawn. Metrics that are means over predictions are resampled in
-    one array operation; ranking metrics one by one. There is one roll-out per operating point.
+    one array operation, ranking metrics with one sort. There is one roll-out per operating point.
     """
     check_metric(metric)
     if not rollouts or min(len(np.unique(r.units)) for r in rollouts) < 2:
@@ -73,6 +74,16 @@ def bootstrap_bands(
         quality_high=ends[:, 1],
         samples=np.array(samples),
     )
+
+
+def resampled_rows(
+    rollout: Rollout, n_resamples: int = 200, seed: int = 0
+) -> list[NDArray[np.int64]]:
+    """The subjects of each resample; the same ones for every roll-out of one cohort."""
+    units = _Units.of(rollout)
+    n = len(units.sizes)
+    draws = np.random.default_rng(seed).integers(n, size=(n_resamples, n))
+    return [units.subjects(draw) for draw in draws]
 
 
 @dataclass(frozen=True)
@@ -115,6 +126,15 @@ def _statistic(rollout: Rollout, metric: str, units: _Units) -> Statistic:
     if metric == "tail_loss":
         losses = pair_losses(labels, probabilities)
         return lambda draws: np.array([tail_loss(losses[units.subjects(d)]) for d in draws])
+    if metric in ("ap", "roc_auc"):
+        pairs = units.of_subject[np.nonzero(labeled)[0]]
+        truth, predicted = labels[labeled], probabilities[labeled]
+
+        def ranking(draws: NDArray[np.int64]) -> NDArray[np.float64]:
+            counts = np.stack([np.bincount(d, minlength=len(units.sizes)) for d in draws])
+            return weighted_ranking(metric, truth, predicted, counts[:, pairs].astype(float))
+
+        return ranking
     score = METRICS[metric]
 
     def one_by_one(draws: NDArray[np.int64]) -> NDArray[np.float64]:

@@ -6,15 +6,12 @@ weight times the cost. Solving for many cost weights gives the whole trade-off, 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import NamedTuple
-
 import numpy as np
 from numpy.typing import ArrayLike
 
 from nocta.core.progress import progress_bar
 from nocta.exact.build import build_graph
+from nocta.exact.curve import CurvePoint, ExactCurve
 from nocta.exact.graph import BeliefGraph, Level, Loss
 from nocta.exact.policy import GraphPolicy
 from nocta.exact.task import FiniteTask, FloatArray
@@ -75,52 +72,22 @@ def _bellman(
     return np.asarray(quality.max(axis=1))
 
 
-class FrontierPoint(NamedTuple):
-    """One vertex of the frontier: the cost weight it was found at, and what it achieves."""
-
-    cost_weight: float
-    cost: float
-    accuracy: float
-
-
-@dataclass(frozen=True, eq=False)
-class OptimalFrontier:
-    """The greatest accuracy at each mean cost: vertices in order of cost, `(n_vertices,)` each.
-
-    The policy of a vertex is optimal at its cost weight. Between two vertices, mixing their
-    policies achieves the points on the line.
-    """
-
-    cost_weight: FloatArray
-    cost: FloatArray
-    accuracy: FloatArray
-
-    def __iter__(self) -> Iterator[FrontierPoint]:
-        rows = zip(self.cost_weight, self.cost, self.accuracy, strict=True)
-        return (FrontierPoint(float(w), float(c), float(a)) for w, c, a in rows)
-
-    def __len__(self) -> int:
-        return len(self.cost)
-
-    @property
-    def points(self) -> FloatArray:
-        """`(n_vertices, 2)` cost and accuracy."""
-        return np.stack([self.cost, self.accuracy], axis=1)
-
-
-def accuracy_at(frontier: OptimalFrontier, cost: ArrayLike) -> FloatArray:
+def accuracy_at(frontier: ExactCurve, cost: ArrayLike) -> FloatArray:
     """The greatest accuracy at a mean cost; constant beyond the last vertex."""
     return np.asarray(np.interp(np.asarray(cost), frontier.cost, frontier.accuracy))
 
 
 def optimal_frontier(
-    task: FiniteTask | BeliefGraph, tolerance: float = 1e-5, progress: bool = False
-) -> OptimalFrontier:
+    task: FiniteTask | BeliefGraph,
+    tolerance: float = 1e-5,
+    progress: bool = False,
+    loss: Loss = "error",
+) -> ExactCurve:
     """All vertices of the frontier, by recursive bisection of the cost weight.
 
     Two neighboring vertices define a cost weight, the slope between them. The optimal policy for it
-    is either a new vertex between them, or proof that there is none. Vertices that would raise the
-    accuracy by less than `tolerance` are left out.
+    is either a new vertex between them, or proof that there is none. Vertices that would change the
+    accuracy (for `loss="cross-entropy"`, the cross-entropy) by less than `tolerance` are left out.
 
     Example:
         >>> from nocta.exact import synthetic_task
@@ -131,30 +98,32 @@ def optimal_frontier(
     graph = task if isinstance(task, BeliefGraph) else build_graph(task, progress=progress)
     horizon = len(graph.levels)
 
-    def solve(cost_weight: float) -> FrontierPoint:
-        found = optimal_policy(graph, cost_weight).evaluate()
-        return FrontierPoint(cost_weight, found.cost, found.accuracy)
+    def solve(cost_weight: float) -> CurvePoint:
+        return CurvePoint(cost_weight, *optimal_policy(graph, cost_weight, loss).evaluate())
 
-    low, high = solve(_prohibitive_weight(graph)), solve(0.0)
+    def quality(point: CurvePoint) -> float:
+        return point.accuracy if loss == "error" else -point.cross_entropy
+
+    low, high = solve(_prohibitive_weight(graph, loss)), solve(0.0)
     vertices = [low, high]
     waiting = [(low, high)]
     with progress_bar(desc="frontier", unit=" cost weights", show=progress) as bar:
         while waiting:
             left, right = waiting.pop()
-            slope = (right.accuracy - left.accuracy) / max(right.cost - left.cost, 1e-12)
+            slope = (quality(right) - quality(left)) / max(right.cost - left.cost, 1e-12)
             if slope <= 0:
                 continue
             point = solve(slope * horizon)
             bar.update()
-            if point.accuracy - left.accuracy - slope * (point.cost - left.cost) > tolerance:
+            if quality(point) - quality(left) - slope * (point.cost - left.cost) > tolerance:
                 vertices.append(point)
                 waiting += [(point, right), (left, point)]
-    ordered = sorted(set(vertices), key=lambda p: p.cost)
-    return OptimalFrontier(*np.array(ordered, dtype=np.float64).T)
+    return ExactCurve.of(set(vertices), loss, "optimum")
 
 
-def _prohibitive_weight(graph: BeliefGraph) -> float:
+def _prohibitive_weight(graph: BeliefGraph, loss: Loss) -> float:
     """A cost weight at which no acquisition pays."""
     costs = np.concatenate([level.costs for level in graph.levels])
     cheapest = costs[costs > 0].min(initial=np.inf)
-    return 2.0 * len(graph.levels) / float(cheapest) if np.isfinite(cheapest) else 1.0
+    most = 1.0 if loss == "error" else max(1.0, float(np.log(graph.task.n_classes)))
+    return 2.0 * most * len(graph.levels) / float(cheapest) if np.isfinite(cheapest) else 1.0

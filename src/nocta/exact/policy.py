@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from nocta.exact.belief import Impossible, value_codes
+from nocta.exact.belief import Impossible, label_posterior, value_codes
 from nocta.exact.graph import BeliefGraph, Level, Loss
 from nocta.exact.task import BoolArray, FloatArray, IntArray
 
@@ -91,6 +91,34 @@ class GraphPolicy:
                 seen = known[:, t] & (t <= now)[:, None]
                 node = self._follow(t, level, node, observed[:, t], seen, impossible)
         return times, (chosen[:, None] >> np.arange(n_features)) % 2 == 1
+
+    def acquired_of(self, values: ArrayLike) -> BoolArray:
+        """What the policy acquires of subjects with these values, both `(n, L, n_features)`."""
+        observed = np.asarray(values, dtype=np.float64)
+        bits = np.arange(self.graph.task.n_features)
+        acquired = np.zeros(observed.shape, dtype=bool)
+        node = np.zeros(len(observed), dtype=np.int64)
+        for t, level in enumerate(self.graph.levels):
+            acquired[:, t] = (self.actions[t][node][:, None] >> bits) % 2 == 1
+            if t + 1 < len(self.graph.levels):
+                node = self._follow(t, level, node, observed[:, t], acquired[:, t], "raise")
+        return acquired
+
+    def measure(self, values: ArrayLike, labels: IntArray) -> Performance:
+        """Mean cost and quality of the exact posterior over these subjects.
+
+        Args:
+            values: `(n, L, n_features)`, all recorded.
+            labels: `(n, L)`.
+        """
+        task, acquired = self.graph.task, self.acquired_of(values)
+        posterior = label_posterior(task, values, acquired)
+        stated = np.take_along_axis(posterior, labels[:, :, None], axis=2)
+        return Performance(
+            cost=float((acquired * task.cost_table()).sum(axis=(1, 2)).mean()),
+            accuracy=float((posterior.argmax(axis=2) == labels).mean()),
+            cross_entropy=float(0.0 - np.log(stated).mean()),
+        )
 
     def next_acquisition(
         self, values: ArrayLike, acquired: ArrayLike, after: int

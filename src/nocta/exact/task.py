@@ -125,6 +125,7 @@ def synthetic_task(
     n_useless: int = 0,
     useless_cost: float = 1.0,
     n_classes: int | None = None,
+    starts: Sequence[int] | None = None,
 ) -> FiniteTask:
     """The paper's task: add up the digits shown while the counter reads zero.
 
@@ -138,17 +139,21 @@ def synthetic_task(
         n_useless: Further features that are pure noise, uniform over the digits.
         useless_cost: Cost of each of them.
         n_classes: Number of labels; by default every possible sum (21 in the paper).
+        starts: Countdowns start uniformly on these numbers instead.
     """
-    counter, digit = np.divmod(np.arange(n_starts * n_digits), n_digits)
-    countdown = np.eye(n_starts, k=-1)
-    countdown[0] = 1.0 / n_starts
-    noise = np.full((n_starts * n_digits, n_digits), 1.0 / n_digits)
+    begins = list(range(n_starts) if starts is None else starts)
+    n_counters = max(begins) + 1
+    first = np.isin(np.arange(n_counters), begins) / len(set(begins))
+    counter, digit = np.divmod(np.arange(n_counters * n_digits), n_digits)
+    countdown = np.eye(n_counters, k=-1)
+    countdown[0] = first
+    noise = np.full((n_counters * n_digits, n_digits), 1.0 / n_digits)
     base = np.asarray(costs, dtype=np.float64)
     extra = np.full((*base.shape[:-1], n_useless), float(useless_cost))
     return FiniteTask(
-        initial=np.full(n_starts * n_digits, 1.0 / (n_starts * n_digits)),
+        initial=np.kron(first, np.full(n_digits, 1.0 / n_digits)),
         transition=np.kron(countdown, np.full((n_digits, n_digits), 1.0 / n_digits)),
-        emissions=(np.eye(n_digits)[digit], np.eye(n_starts)[counter], *[noise] * n_useless),
+        emissions=(np.eye(n_digits)[digit], np.eye(n_counters)[counter], *[noise] * n_useless),
         costs=np.concatenate([base, extra], axis=-1),
         horizon=horizon,
         n_classes=(n_digits - 1) * horizon + 1 if n_classes is None else n_classes,

@@ -50,6 +50,8 @@ class Method(ABC):
     name: ClassVar[str]
     #: Whether `fit` uses the predictor it is given; the others train their own.
     shares_predictor: bool = False
+    #: Whether `fit` adapts the predictor it is given to the method's own histories.
+    adapts_predictor: ClassVar[bool] = False
     #: Whether the knob is a cost weight, so that given ones can replace those of `settings`.
     has_cost_weight: ClassVar[bool] = False
     #: Whether its policies add to a visit one feature after the other (`Policy.acts_within_visit`).
@@ -83,10 +85,11 @@ class Method(ABC):
 
     @abstractmethod
     def settings(self, val: Cohort, n_points: int) -> list[dict[str, Any]]:
-        """At most `n_points` knob values whose costs on `val` spread evenly, cheapest first.
+        """At most `n_points` knob values that spread along the curve on `val`, cheapest first.
 
-        They aim at 5 % to 90 % of the cost of everything (`cost_targets`). A method without a
-        knob returns one empty setting.
+        `nocta.core.knob_search` finds them for any method, with the same number of roll-outs.
+        Comparisons add acquiring nothing and everything as the ends. A method without a knob
+        returns one empty setting.
         """
 
     @abstractmethod

@@ -15,9 +15,12 @@ from nocta.model.nocta import NOCTA, model_options
 from nocta.model.presets.plugin import BUILT_IN
 
 _LOSSES = ["cross-entropy", "error"]
+#: Estimators with a network that is refreshed on its own plans.
+_REFRESHED = ("amortized", "ensemble")
 #: What is worth tuning, by preset and estimator.
 _SPACES: dict[tuple[Preset, str], dict[str, list[Any] | tuple[Any, Any]]] = {
     ("default", "amortized"): {"hidden": [32, 64, 128], "loss": _LOSSES},
+    ("default", "direct"): {"hidden": [None, 32, 64, 128], "hindsight": [0.5, 0.9, 1.0]},
     ("default", "contrastive"): {
         "n_neighbors": (6, 96),
         "kernel": ["gaussian", "uniform"],
@@ -62,7 +65,7 @@ class NoctaMethod(Method):
         out: dict[str, Any] = {}
         for part in both if self.estimator == "ensemble" else (self.estimator,):
             out |= suggest(trial, _SPACES.get((self.preset, part), {}))
-        if self.preset == "default" and "hidden" in out and not self.quick:
+        if self.preset == "default" and self.estimator in _REFRESHED and not self.quick:
             out["n_rounds"] = trial.suggest_int("n_rounds", 1, 5)
         return out
 
@@ -72,6 +75,9 @@ class NoctaMethod(Method):
 
     def check_predictor(self, predictor: Predictor) -> None:
         if self.estimator not in BUILT_IN:
+            return
+        if self.estimator == "direct":
+            require_network(predictor, f"Method '{self.name}'", "trains the predictor further")
             return
         metric = given_values(self.options).get("metric")
         if self.preset == "paper":
@@ -103,7 +109,7 @@ class NoctaMethod(Method):
 
     def policy(self, setting: dict[str, Any]) -> Policy:
         require_fitted(self, "model_")
-        return self.model_.policy(setting.get("cost_weight", 0.0))
+        return self.model_.policy(setting.get("cost_weight"))
 
 
 def estimator_of(cls: type[Method]) -> str | None:
@@ -124,7 +130,17 @@ def quick_options(preset: Preset, estimator: str = "amortized") -> dict[str, Any
     """Options of a preset for a quick run."""
     if estimator not in BUILT_IN:
         return {}
+    if estimator == "direct":
+        return {"quick": True}
     return {"n_rounds": 0} if preset == "default" else {"embedding_epochs": 2}
+
+
+class NoctaDirect(NoctaMethod):
+    """NOCT-Direct: a network names the plan itself, and the predictor learns from its plans."""
+
+    name = "nocta-direct"
+    estimator = "direct"
+    adapts_predictor = True
 
 
 class NoctaAmortized(NoctaMethod):

@@ -18,6 +18,7 @@ from nocta.methods.contract import Method
 
 #: Name on the command line -> where the class lives. Strings, so that `--help` stays quick.
 METHODS: dict[str, str] = {
+    "nocta-direct": "nocta.methods.nocta:NoctaDirect",
     "nocta-contrastive": "nocta.methods.nocta:NoctaContrastive",
     "nocta-amortized": "nocta.methods.nocta:NoctaAmortized",
     "nocta-ensemble": "nocta.methods.nocta:NoctaEnsemble",
@@ -34,6 +35,8 @@ METHODS: dict[str, str] = {
     "static": "nocta.methods.reference.method:Static",
 }
 _BUILT_IN = frozenset(METHODS)
+#: Added to the name of a method, it adapts the shared predictor to it (`nocta.methods.adapted`).
+SUFFIX = "+adapt"
 _LOCAL: dict[str, type[Method]] = {}
 M = TypeVar("M", bound=type[Method])
 
@@ -46,6 +49,8 @@ def method_names() -> list[str]:
 def method_class(name: str) -> type[Method]:
     """The class of a method; raises `ConfigError` if there is none that keeps the contract."""
     known = method_names()
+    if name.endswith(SUFFIX) and name not in known:
+        return _adapted(name.removesuffix(SUFFIX))
     if name not in known:
         raise ConfigError(
             f"There is no method '{name}'.{did_you_mean(name, known)} Known: {', '.join(known)}."
@@ -100,11 +105,18 @@ def parse_methods(text: str) -> list[str]:
         return list(METHODS)
     names = list(dict.fromkeys(part.strip() for part in text.split(",") if part.strip()))
     known = method_names()
-    unknown = [name for name in names if name not in known]
+    unknown = [name for name in names if name.removesuffix(SUFFIX) not in known]
     if unknown or not names:
         hints = " ".join(f"There is no method '{n}'.{did_you_mean(n, known)}" for n in unknown)
         raise ConfigError(f"{hints or 'No method was named.'} Known: {', '.join(known)}.")
     return names
+
+
+@cache
+def _adapted(name: str) -> type[Method]:
+    from nocta.methods.adapted import adapted_class
+
+    return adapted_class(method_class(name))
 
 
 def _installed() -> dict[str, str | None]:

@@ -16,7 +16,8 @@ from pydantic import BeforeValidator, Field
 
 from nocta.core.cohort import Cohort
 from nocta.core.errors import ConfigError
-from nocta.core.operating_points import cost_targets, nearest_to_targets, spread_knob
+from nocta.core.knob_search import search_knob
+from nocta.core.operating_points import CurveEnds, cost_and_loss, spread_points
 from nocta.core.options import NonNegative
 from nocta.core.policy import Policy
 from nocta.core.predictor import Predictor
@@ -44,7 +45,7 @@ class RetrainedMethod(Method):
 
     Args:
         grid: Knob values to train at. By default those of the paper for this data set, and others
-            that fill the gaps between the costs reached on validation.
+            that fill the gaps of the cost-quality curve on validation.
         quick: A quick run: few and short fits.
     """
 
@@ -59,6 +60,7 @@ class RetrainedMethod(Method):
 
     policies_: dict[float, Policy]
     costs_: dict[float, float]
+    losses_: dict[float, float]
 
     def __init__(self, grid: Grid = None, quick: bool = False) -> None:
         self.grid = grid
@@ -74,46 +76,56 @@ class RetrainedMethod(Method):
         progress: bool = False,
     ) -> Self:
         self.check_options()
-        self.policies_, self.costs_ = {}, {}
+        self.policies_, self.costs_, self.losses_ = {}, {}, {}
         self._prepare(train, val, seed, predictor, progress)
 
-        def cost_at(value: float) -> float:
+        def point_at(value: float) -> tuple[float, float]:
             if value not in self.costs_:
                 policy = self._train(value, train, val, seed, progress)
                 self.policies_[value] = policy
-                found = rollout(
-                    policy, val, availability=self.availability, results=self.results, seed=seed
-                )
-                self.costs_[value] = found.cost
-            return self.costs_[value]
+                self.costs_[value], self.losses_[value] = self._try(policy, val, seed)
+            return self.costs_[value], self.losses_[value]
 
         if self.grid is not None:
             for value in _as_list(self.grid):
-                cost_at(float(value))
+                point_at(float(value))
             return self
         n_fits = N_FITS_QUICK if self.quick else N_FITS
-        for value in () if self.quick else self._first_values(train):
-            cost_at(value)
-        spread_knob(
-            cost_at,
-            self._knob_range(train),
-            cost_targets(val, n_fits),
+        knob_range = self._knob_range(train)
+        first = () if self.quick else self._first_values(train)
+        for value in first or (float(np.sqrt(knob_range[0] * knob_range[1])),):
+            point_at(value)
+        search_knob(
+            point_at,
+            knob_range,
+            self._ends(val),
+            n_fits,
             n_evaluations=n_fits,
             n_coarse=3,
-            known=self.costs_,
+            known={value: point_at(value) for value in self.costs_},
             stretch=4.0 if self.knob_buys else 0.25,
         )
         return self
 
+    def _try(self, policy: Policy, val: Cohort, seed: int) -> tuple[float, float]:
+        """Cost and loss of a policy on validation, under the rules of the comparison."""
+        rules: dict[str, Any] = {"availability": self.availability, "results": self.results}
+        return cost_and_loss(rollout(policy, val, seed=seed, **rules))
+
+    def _ends(self, val: Cohort) -> CurveEnds:
+        """Acquiring nothing and everything, as the first policy predicts."""
+        return CurveEnds.of(next(iter(self.policies_.values())), val)
+
     def settings(self, val: Cohort, n_points: int) -> list[dict[str, Any]]:
         require_fitted(self, "policies_")
-        values = np.array(list(self.costs_))
-        costs = np.array(list(self.costs_.values()))
+        values = sorted(self.costs_, key=self.costs_.__getitem__)
         # All fits are shown unless fewer points are requested.
         if len(values) > n_points:
-            values = values[nearest_to_targets(costs, cost_targets(val, n_points))]
-        else:
-            values = values[np.argsort(costs, kind="stable")]
+            for value in values:  # a folder of an earlier version holds no losses
+                if value not in self.losses_:
+                    self.losses_[value] = self._try(self.policies_[value], val, seed=0)[1]
+            costs, losses = ([found[v] for v in values] for found in (self.costs_, self.losses_))
+            values = [values[i] for i in spread_points(costs, losses, self._ends(val), n_points)]
         return [{self.knob: float(value)} for value in values]
 
     def policy(self, setting: dict[str, Any]) -> Policy:
@@ -149,6 +161,7 @@ class RetrainedMethod(Method):
     def state(self) -> State:
         values, costs = list(self.costs_), list(self.costs_.values())
         config = {"arguments": self.arguments(), "values": values, "costs": costs}
+        config["losses"] = list(self.losses_.values())
         own = {f"policy{i}": self._policy_state(self.policies_[v]) for i, v in enumerate(values)}
         return nest(config, {}, shared=self._shared_state(), **own)
 
@@ -156,6 +169,7 @@ class RetrainedMethod(Method):
     def from_state(cls, config: dict[str, Any], arrays: Arrays) -> Self:
         out = cls(**config["arguments"])
         out.costs_ = dict(zip(config["values"], config["costs"], strict=True))
+        out.losses_ = dict(zip(config["values"], config.get("losses", []), strict=False))
         out._recall_shared(*take_part(config, arrays, "shared"))
         out.policies_ = {
             value: out._recall_policy(*take_part(config, arrays, f"policy{i}"))

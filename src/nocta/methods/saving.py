@@ -21,10 +21,12 @@ from nocta.core.policy import Policy
 from nocta.core.rollout import Rollout, rollout
 from nocta.methods.contract import Method
 from nocta.methods.nocta import estimator_of, model_of
+from nocta.methods.references import policy_at, reference_name
 from nocta.methods.registry import method_class
 from nocta.methods.retrained import RetrainedMethod
 from nocta.model import persistence
 from nocta.model.archive import MISFITS, damaged, read_folder, read_manifest, write_folder
+from nocta.model.choice.default import KEY, DefaultPoint, saved_default
 from nocta.model.nocta import NOCTA
 from nocta.model.presets import plugin
 from nocta.tables.schema import Schema
@@ -99,13 +101,21 @@ class SavedMethod:
             return [dict(setting) for setting in self.record_["settings"]]
         return [{"cost_weight": weight} for weight in self.record_.get("cost_weights", [])]
 
+    @property
+    def default_point(self) -> DefaultPoint:
+        """The operating point that acts if none is given, and why it is this one."""
+        model = model_of(self.method)
+        if KEY in self.record_ or model is None:
+            return saved_default(self.record_)
+        return model.default_point
+
     def check_fits(self, cohort: Cohort) -> None:
         """Raise if a cohort has other slots, features, context or classes."""
         check_fits(self.catalog_, self.classes_, cohort)
 
     def policy(self, setting: Mapping[str, Any]) -> Policy:
         """The policy at one operating point."""
-        return self.method.policy(dict(setting))
+        return policy_at(self.method, setting)
 
     def rollout(
         self,
@@ -120,9 +130,8 @@ class SavedMethod:
         how: dict[str, Any] = {"availability": availability, "progress": progress}
         how["budget"] = setting.get("budget")
         model = model_of(self.method)
-        if model is not None:
-            weight = float(setting.get("cost_weight", 0.0))
-            return model.rollout(cohort, weight, **how)
+        if model is not None and reference_name(setting) is None:
+            return model.rollout(cohort, setting.get("cost_weight"), **how)
         self.check_fits(cohort)
         return rollout(self.policy(setting), cohort, results=results, seed=self.seed, **how)
 

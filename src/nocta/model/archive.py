@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from nocta.core.errors import ModelError
 from nocta.core.version import __version__
-from nocta.model.files import save_atomically
+from nocta.model.files import save_atomically, write_atomically
 from nocta.model.folders import MANIFEST, PARTIAL, REPLACEABLE_BY_MODEL, Folder, recognize
 from nocta.model.manifest import check_arrays, check_manifest, check_sizes, read_text
 
@@ -70,9 +70,7 @@ def write_folder(
         "sha256": {ARRAYS: _hash(data)},
         **body,
     }
-    manifest = json.loads(_canonical(manifest))
-    manifest["checksum"] = _hash(_canonical(manifest))
-    text = json.dumps(manifest, indent=1, ensure_ascii=False) + "\n"
+    text = _sealed(manifest)
     further = {name: content.encode() for name, content in (extra or {}).items()}
     files = {ARRAYS: data, MANIFEST: text.encode(), **further}
 
@@ -150,6 +148,15 @@ def read_manifest(path: str | Path, kind: str | None = "nocta-model") -> dict[st
     return dict(manifest)
 
 
+def write_record(path: str | Path, record: Mapping[str, Any], extra: Mapping[str, str]) -> None:
+    """Replace the record of a saved object, and its `extra` text files; arrays stay as they are."""
+    manifest = read_manifest(path, None)
+    manifest["record"] = dict(record)
+    write_atomically(Path(path) / MANIFEST, _sealed(manifest))
+    for name, content in extra.items():
+        write_atomically(Path(path) / name, content)
+
+
 def folder_hash(path: str | Path) -> str:
     """Hash of a saved object: of its manifest, which holds the hash of its arrays."""
     read_manifest(path, None)  # reports what is wrong with it
@@ -173,6 +180,13 @@ def _check_replaceable(path: Path) -> None:
             f"'{path}' exists and is not a saved model, so it is not replaced. Choose another "
             f"folder, or remove it yourself."
         )
+
+
+def _sealed(manifest: Mapping[str, Any]) -> str:
+    """The text of a manifest, with its own hash."""
+    plain = json.loads(_canonical(manifest))
+    plain["checksum"] = _hash(_canonical(plain))
+    return json.dumps(plain, indent=1, ensure_ascii=False) + "\n"
 
 
 def _canonical(data: Mapping[str, Any]) -> bytes:

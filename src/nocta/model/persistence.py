@@ -36,6 +36,7 @@ def save_model(model: NOCTA, path: str | Path, *, extra: Mapping[str, str] | Non
         "catalog": model.catalog_.to_dict(),
         "schema": model.schema_,
         "record": getattr(model, "record_", {}),
+        "ranges": getattr(model, "ranges_", {}),
         "config": config,
     }
     write_folder(path, "nocta-model", body, arrays, extra)
@@ -56,6 +57,7 @@ def load(path: str | Path) -> NOCTA:
         model.catalog_ = Catalog.from_dict(body["catalog"])
         model.classes_, model.schema_ = tuple(body["classes"]), body["schema"]
         model.record_ = body["record"]
+        model.ranges_ = body.get("ranges", {})  # absent in models of older versions
     except NoctaError:
         raise
     except MISFITS as error:

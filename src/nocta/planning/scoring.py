@@ -82,7 +82,8 @@ def score_histories(
 
     Returns:
         One row per subject: `subject`; `now`, the current slot (-1 before the first visit);
-        `stop`; `time` and `features` of the next acquisition, and its `cost`; `plan_cost`,
+        `stop`; `time` (and `date`, if visits have dates) and `features` of the next acquisition,
+        and its `cost`; `plan_cost`,
         `expected_charge`, `expected_loss` and `objective` of the plan that begins with it;
         `expected_gain`, the loss the plan is expected to save compared with stopping now; the
         `predicted` class at the current slot and the `probability` of every class.
@@ -104,8 +105,18 @@ def score_histories(
         )
         columns = _columns(score_subjects(policy, observation), model)
         known = {"subject": pa.array(table.subjects[rows].tolist()), "now": table.time[rows]}
+        if table.calendar.is_dated:
+            known["date"] = _dates(table, rows, columns["time"].to_pylist())
         pieces.append(pa.table({**known, **columns}))
     return pa.concat_tables(pieces, promote_options="default").combine_chunks()
+
+
+def _dates(table: HistoryTable, rows: NDArray[np.int64], slots: list[int | None]) -> Any:
+    import pyarrow as pa
+
+    found = zip(rows.tolist(), slots, strict=True)
+    days = [None if slot is None else table.calendar.date_of(row, slot) for row, slot in found]
+    return pa.array(days, pa.date32())
 
 
 def _columns(scores: Scores, model: FittedModel) -> dict[str, Any]:

@@ -16,7 +16,10 @@ from nocta.evaluation.frontier import paired_difference
 from nocta.report.plots.frontier import METRIC_LABELS
 from nocta.report.tables import Table, label, number, with_error
 from nocta.report.view import ReportView
-from nocta.runs.summary import cost_range, quality_per_seed
+from nocta.runs.summary import cost_range, quality_per_seed, side_by_side
+
+#: Methods that are the ends of every other method's curve.
+_ENDS = ("nothing", "everything")
 
 
 def paired_p_value(gaps: Sequence[float], overlap: float = 0.0) -> float:
@@ -39,25 +42,43 @@ def paired_p_value(gaps: Sequence[float], overlap: float = 0.0) -> float:
 
 
 def paired_tests(view: ReportView) -> Table | None:
-    """NOCTA (or else the first method) against every other; `None` if no pair has two seeds."""
+    """NOCTA (or else the first method) against every other, in each metric shown side by side.
+
+    `None` if no pair has two seeds.
+    """
     ours = [m for m in view.methods if m.startswith("nocta-")] or view.methods[:1]
     rows = [
         row
         for method in ours
         for other in view.methods
-        if other != method
-        for row in _row(view, method, other)
+        if other not in (method, *_ENDS)
+        for row in _rows(view, method, other)
     ]
-    head = ["method", "against", METRIC_LABELS[view.comparison.quality], "ahead in", "p"]
-    return Table(head, rows, grouped=True) if rows else None
+    head = ["method", "against", "metric", "difference", "ahead in", "p"]
+    return Table(head, rows, grouped=True, prose=(2,)) if rows else None
 
 
-def _row(view: ReportView, method: str, other: str) -> list[list[str]]:
-    comparison, cohort = view.comparison, view.cohort
-    quality = comparison.quality
-    costs = cost_range(comparison.results, [method, other])
+def _rows(view: ReportView, method: str, other: str) -> list[list[str]]:
+    """One row per metric; none with fewer than two seeds."""
+    costs = cost_range(view.comparison.results, [method, other])
     if costs is None:
         return []
+    tests = {
+        quality: _cells(view, method, other, quality, costs)
+        for quality in side_by_side(view.comparison.quality)
+    }
+    return [
+        [label(method), label(other), METRIC_LABELS[quality], *cells]
+        for quality, cells in tests.items()
+        if cells
+    ]
+
+
+def _cells(
+    view: ReportView, method: str, other: str, quality: str, costs: tuple[float, float]
+) -> list[str]:
+    """Difference, seeds ahead and p-value in one metric; empty with fewer than two seeds."""
+    comparison, cohort = view.comparison, view.cohort
     first, second = (
         quality_per_seed(comparison.results, name, quality, costs) for name in (method, other)
     )
@@ -72,4 +93,4 @@ def _row(view: ReportView, method: str, other: str) -> list[list[str]]:
     found = paired_difference(b, a) if quality in LOWER_IS_BETTER else paired_difference(a, b)
     difference = with_error(found.mean, found.standard_error, sign=True)
     shown = "< 0.001" if p < 0.001 else number(p)
-    return [[label(method), label(other), difference, f"{found.wins} of {found.n}", shown]]
+    return [difference, f"{found.wins} of {found.n}", shown]

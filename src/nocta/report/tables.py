@@ -10,6 +10,7 @@ from decimal import ROUND_HALF_UP, Decimal
 from typing import Any
 
 from nocta.core.metrics import LOWER_IS_BETTER
+from nocta.exact.yardstick import Yardstick
 from nocta.report.plots.frontier import METRIC_LABELS
 from nocta.report.plots.style import method_style
 from nocta.report.view import ReportView
@@ -17,8 +18,17 @@ from nocta.runs.compare import Comparison
 from nocta.runs.method_options import typed
 from nocta.runs.record import JobRecord
 from nocta.runs.setup import DataSource, Setup
-from nocta.runs.summary import QUALITIES, mean_and_error, mean_points
+from nocta.runs.shares import gain_over_costs
+from nocta.runs.summary import QUALITIES, mean_and_error, mean_points, side_by_side
 
+#: What is shown of an operating point besides its cost and its quality.
+OTHER_LABELS = {
+    "tests": "tests",
+    "visits": "visits",
+    "detection_delay": "detection delay",
+    "detected": "detected",
+    "false_alarms": "false alarms",
+}
 MINUS = "\N{MINUS SIGN}"
 #: Options of `nocta compare` by field of `Setup`.
 _OPTIONS = {
@@ -82,45 +92,62 @@ def quality_table(view: ReportView) -> Table | None:
         return None
     quality = comparison.quality
     first = own[own["quality"] == quality].sort_values("mean", ascending=quality in LOWER_IS_BETTER)
-    shares = _optimum_shares(comparison)
+    shares = _exact_shares(comparison)
     rows = []
     for method in first["method"]:
         cells = []
         for name in QUALITIES:
             found = own[(own["quality"] == name) & (own["method"] == method)].iloc[0]
             cells.append(with_error(found["mean"], found["standard_error"]))
-        rows.append([label(method), *cells, *([shares[method]] if shares else [])])
+        rows.append([label(method), *cells, *(share[method] for share in shares.values())])
     head = ["method", *(METRIC_LABELS[name] for name in QUALITIES)]
     notes = {
         "narrow": ", ".join(label(m) for m in view.methods if m not in set(first["method"])),
         "low": view.price(float(first["cost_low"].iloc[0])),
         "high": view.price(float(first["cost_high"].iloc[0])),
     }
-    return Table([*head, *(["share of the optimum"] if shares else [])], rows, notes=notes)
+    return Table([*head, *shares], rows, notes=notes)
 
 
-def _optimum_shares(comparison: Comparison) -> dict[str, str]:
-    """By method, accuracy as a share of the optimum at the same cost, mean over its points."""
-    table = comparison.share_of_optimum
-    if table is None:
+def _exact_shares(comparison: Comparison) -> dict[str, dict[str, str]]:
+    """By column and method, what is known on tasks with an exact optimum.
+
+    The share of the optimal accuracy is a mean over a method's points, those of the attainable gain
+    are means over costs.
+    """
+    table, yardstick = comparison.share_of_optimum, comparison.yardstick
+    if table is None or yardstick is None:
         return {}
-    points = table[table["point"] != "mean"]
+    points = table[~table["point"].isin(["mean", "costs", "lowest"])]
+    ratios = points.groupby(["method", "seed"], sort=False)["ratio"].mean()
+    gains = gain_over_costs(comparison.results, yardstick)
+    columns = {"share of the optimum": ratios}
+    for measure, rows in gains.groupby("measure", sort=False):
+        name = f"share of the attainable gain in {METRIC_LABELS[str(measure)]}"
+        columns[name] = rows.set_index(["method", "seed"])["mean"]
     return {
-        str(method): with_error(
-            *mean_and_error([g["ratio"].mean() for _, g in rows.groupby("seed")])
-        )
-        for method, rows in points.groupby("method")
+        name: {
+            str(method): with_error(*mean_and_error(values.to_numpy(float)))
+            for method, values in shares.groupby("method")
+        }
+        for name, shares in columns.items()
     }
 
 
-def difference_table(view: ReportView) -> Table | None:
+def difference_tables(view: ReportView) -> list[tuple[str, Table]]:
+    """Name and paired differences of every metric that is shown side by side."""
+    shown = side_by_side(view.comparison.quality)
+    found = [(METRIC_LABELS[name], difference_table(view, name)) for name in shown]
+    return [(name, table) for name, table in found if table is not None]
+
+
+def difference_table(view: ReportView, quality: str) -> Table | None:
     """Paired differences, row minus column: a text and its mark (`ahead`, `behind` or none)."""
-    comparison = view.comparison
-    table = comparison.summary
-    table = table[(table["quality"] == comparison.quality) & (table["versus"] != "")]
+    table = view.comparison.summary
+    table = table[(table["quality"] == quality) & (table["versus"] != "")]
     if table.empty:
         return None
-    better = -1 if comparison.quality in LOWER_IS_BETTER else 1
+    better = -1 if quality in LOWER_IS_BETTER else 1
     found = {(row.method, row.versus): row for row in table.itertuples()}
     methods = [m for m in view.methods if m in set(table["method"])]
 
@@ -137,19 +164,40 @@ def difference_table(view: ReportView) -> Table | None:
 
 def points_table(view: ReportView, qualities: Sequence[str] = QUALITIES) -> Table:
     """Every operating point, averaged over seeds."""
-    comparison = view.comparison
-    large = comparison.results["cost"].max() >= 100
-    found = mean_points(comparison.results, view.methods, ["cost", *qualities], comparison.optimum)
+    return _points_table(view, qualities, view.comparison.yardstick)
+
+
+def effort_table(view: ReportView) -> Table | None:
+    """What every operating point acquires, and how soon it detects; `None` if it is not known."""
+    results = view.comparison.results
+    known = [name for name in OTHER_LABELS if results[name].notna().any()]
+    return _points_table(view, known) if known else None
+
+
+def _points_table(
+    view: ReportView, columns: Sequence[str], yardstick: Yardstick | None = None
+) -> Table:
+    results = view.comparison.results
+    found = mean_points(results, view.methods, ["cost", *columns], yardstick)
+    digits = {"cost": 2 if results["cost"].max() >= 100 else 3, "tests": 1, "visits": 1}
+    shown = [column for column in found[0].means if column != "share_of_optimum"]
     rows = []
     for point in found:
-        cells = [
-            with_error(*pair, 2 if large and column == "cost" else 3)
-            for column, pair in point.means.items()
-        ]
+        cells = [with_error(*point.means[column], digits.get(column, 3)) for column in shown]
         rows.append([label(point.method), str(point.point + 1), *cells, str(point.n_seeds)])
-    names = {**METRIC_LABELS, "cost": "cost", "share_of_optimum": "share of the optimum"}
-    head = ["method", "point", *(names[c] for c in found[0].means), "seeds"]
+    names = {**METRIC_LABELS, **OTHER_LABELS, "cost": "cost"}
+    names["share_of_gain"] = "share of the gain"
+    head = ["method", "point", *(names[c] for c in shown), "seeds"]
     return Table(head, rows, grouped=True)
+
+
+def thresholds(comparison: Comparison) -> str:
+    """The threshold of an alarm, from the lowest to the highest over seeds."""
+    found = comparison.results["threshold"].dropna()
+    if found.empty:
+        return ""
+    ends = dict.fromkeys(number(value) for value in (found.min(), found.max()))
+    return " to ".join(ends)
 
 
 def ledger_table(view: ReportView) -> Table:

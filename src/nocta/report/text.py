@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from nocta.report.tables import points_table
 from nocta.report.view import ReportView
 from nocta.runs.compare import Comparison
+from nocta.runs.summary import side_by_side
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -17,7 +18,7 @@ def summary_table(comparison: Comparison) -> Table:
     from rich.box import SIMPLE_HEAD
     from rich.table import Table
 
-    content = points_table(ReportView(comparison), [comparison.quality])
+    content = points_table(ReportView(comparison), side_by_side(comparison.quality))
     seeds = len(comparison.seeds)
     out = Table(
         title=f"{comparison.dataset}: mean ± standard error over {seeds} seed(s)",
@@ -28,7 +29,7 @@ def summary_table(comparison: Comparison) -> Table:
     hidden = ("point",) if len(counts) > 1 else ("point", "seeds")  # the title has the seeds
     wanted = [i for i, name in enumerate(content.head) if name not in hidden]
     for i in wanted:
-        out.add_column(content.head[i], justify="right" if i else "left", no_wrap=True)
+        out.add_column(content.head[i], justify="right" if i else "left", no_wrap=i == 0)
     previous = ""
     for row in content.rows:
         if previous and row[0] != previous:

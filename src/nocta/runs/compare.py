@@ -10,17 +10,19 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from nocta.core.errors import ConfigError
-from nocta.exact.optimum import OptimalFrontier
+from nocta.exact.curve import ExactCurve
+from nocta.exact.yardstick import Yardstick
 from nocta.model.files import only_process, write_atomically
 from nocta.runs.learning import build_method
-from nocta.runs.optimum import shipped_optimum
+from nocta.runs.optimum import known_yardstick
 from nocta.runs.predictors import unfitted_predictor
 from nocta.runs.record import Job, JobRecord
 from nocta.runs.results import results_frame, write_results
 from nocta.runs.scheduler import check_workers_know, n_processes
 from nocta.runs.setup import Setup, hash_data
+from nocta.runs.shares import share_of_optimum
 from nocta.runs.store import JobStore
-from nocta.runs.summary import share_of_optimum, summarize_results
+from nocta.runs.summary import summarize_results
 from nocta.runs.sweep import Failure, sweep
 from nocta.runs.tuning import load_optuna
 
@@ -70,14 +72,19 @@ class Comparison:
         return summarize_results(self.results, self.methods)
 
     @cached_property
-    def optimum(self) -> OptimalFrontier | None:
-        """The exact frontier, if it is known for these data at these prices."""
-        return shipped_optimum(self.setup.source)
+    def yardstick(self) -> Yardstick | None:
+        """The exact curves, if they are known for these data at these prices."""
+        return known_yardstick(self.setup.source)
+
+    @property
+    def optimum(self) -> ExactCurve | None:
+        """The greatest accuracy at each cost, if it is known."""
+        return None if self.yardstick is None else self.yardstick.optimum
 
     @cached_property
     def share_of_optimum(self) -> pd.DataFrame | None:
-        """The rows of optimum.csv; see `nocta.runs.summary.share_of_optimum`."""
-        return None if self.optimum is None else share_of_optimum(self.results, self.optimum)
+        """The rows of optimum.csv; see `nocta.runs.shares.share_of_optimum`."""
+        return None if self.yardstick is None else share_of_optimum(self.results, self.yardstick)
 
 
 def make_jobs(

@@ -17,7 +17,9 @@ N_RESAMPLES = 200
 MAX_PAIRS = 200
 
 
-def describe_rollout(rollout: Rollout, catalog: Catalog, *, metric: str, seed: int) -> PointDetails:
+def describe_rollout(
+    rollout: Rollout, catalog: Catalog, *, metric: str, seed: int, threshold: float
+) -> PointDetails:
     """Describe a rollout for the report; the metric gets a bootstrap band over subjects."""
     labeled = rollout.labels >= 0
     curve, band = None, None
@@ -30,7 +32,7 @@ def describe_rollout(rollout: Rollout, catalog: Catalog, *, metric: str, seed: i
         bands = bootstrap_bands([rollout], metric, N_RESAMPLES, seed)
         band = float(bands.quality_low[0]), float(bands.quality_high[0])
     return PointDetails(
-        **summarize(rollout, per_time=False),
+        **summarize(rollout, per_time=False, threshold=threshold),
         per_time=_per_time(rollout, {metric, "accuracy", "cross_entropy"}),
         band=band,
         calibration=curve,

@@ -10,7 +10,7 @@ import hashlib
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from functools import cache
 from io import BytesIO
 from pathlib import Path
@@ -19,6 +19,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from nocta.core.detection import DEFAULT_THRESHOLD, Alarms, find_alarms
 from nocta.core.environment import Availability
 from nocta.core.metrics import METRICS
 from nocta.core.policy import Policy
@@ -41,20 +42,33 @@ Setting = Mapping[str, Any]
 class Outcome:
     """What the columns of results.csv need of a roll-out; the rest is not kept.
 
-    Labels `(p,)` and probabilities `(p, C)` of every labeled pair of subject and time, and what
-    each subject was charged, `(n,)`.
+    Labels `(p,)` and probabilities `(p, C)` of every labeled pair of subject and time; what each
+    subject was charged, acquired and attended, `(n,)`; and its alarms, see `Alarms`.
     """
 
     labels: NDArray[np.int64]
     probabilities: NDArray[np.float32]
     costs: NDArray[np.float64]
+    tests: NDArray[np.int64]
+    visits: NDArray[np.int64]
+    delay: NDArray[np.float64]
+    missed: NDArray[np.bool_]
+    n_false: NDArray[np.int64]
+    n_negative: NDArray[np.int64]
     seconds: float
 
     @classmethod
-    def of(cls, rollout: Rollout) -> Self:
-        labeled = rollout.labels >= 0
-        probabilities = rollout.probabilities[labeled]
-        return cls(rollout.labels[labeled], probabilities, rollout.costs, rollout.seconds)
+    def of(cls, rollout: Rollout, threshold: float) -> Self:
+        labels, probabilities = rollout.labels, rollout.probabilities
+        return cls(
+            labels=labels[labels >= 0],
+            probabilities=probabilities[labels >= 0],
+            costs=rollout.costs,
+            tests=rollout.tests,
+            visits=rollout.visits,
+            seconds=rollout.seconds,
+            **asdict(find_alarms(labels, probabilities, threshold)),
+        )
 
     @classmethod
     def load(cls, path: Path) -> Self:
@@ -69,17 +83,21 @@ class Outcome:
     @classmethod
     def concatenate(cls, pieces: Sequence[Outcome]) -> Self:
         """Outcomes of several groups of subjects, in this order, as one."""
-        names = ("labels", "probabilities", "costs")
+        names = [f.name for f in fields(cls) if f.name != "seconds"]
         arrays = {name: np.concatenate([getattr(p, name) for p in pieces]) for name in names}
         return cls(**arrays, seconds=sum(piece.seconds for piece in pieces))
 
     def measures(self) -> dict[str, Any]:
+        alarms = Alarms(self.delay, self.missed, self.n_false, self.n_negative)
         return {
             "cost": float(self.costs.mean()),
             **{n: METRICS[n](self.labels, self.probabilities) for n in METRICS if n in MEASURES},
             "n_subjects": len(self.costs),
             "n_labels": len(self.labels),
             "rollout_seconds": self.seconds,
+            "tests": float(self.tests.mean()),
+            "visits": float(self.visits.mean()),
+            **alarms.summary(),
         }
 
 
@@ -118,6 +136,13 @@ class Evaluation:
             "to continue it, delete the folder, or choose another --out."
         )
         return cls(as_saved(model), folder, judged, availability, finished, limits)
+
+    @property
+    def threshold(self) -> float:
+        """Share of positive labels among the training subjects, if the model knows it."""
+        if len(self.model.classes_) != 2:
+            return float("nan")
+        return float(self.model.record_.get("threshold") or DEFAULT_THRESHOLD)
 
     def rows(
         self,
@@ -174,7 +199,7 @@ class Evaluation:
                     seed=self.model.seed,
                     progress=not bar.disable,
                 )
-                piece = Outcome.of(found)
+                piece = Outcome.of(found, self.threshold)
                 self.finished.write(name, piece.save)
             pieces.append(piece)
             bar.update(len(rows))
@@ -190,7 +215,8 @@ class Evaluation:
             "split": self.judged.part,
         }
         fit_seconds = self.model.record_["fit_seconds"]
-        return asdict(make_row(keys, setting, fit_seconds=fit_seconds, **outcome.measures()))
+        measured = {"threshold": self.threshold, **outcome.measures()}
+        return asdict(make_row(keys, setting, fit_seconds=fit_seconds, **measured))
 
 
 def _name(setting: Setting) -> str:

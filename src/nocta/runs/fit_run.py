@@ -18,8 +18,8 @@ from typing import Any
 import numpy as np
 
 from nocta.core.cohort import Cohort
+from nocta.core.detection import prevalence
 from nocta.core.errors import ConfigError
-from nocta.core.metrics import summarize
 from nocta.core.operating_points import cost_of_everything
 from nocta.core.options import Count, Preset, Seed, check_arguments
 from nocta.methods.contract import Method
@@ -34,6 +34,7 @@ from nocta.predictors.cross_fitted import CrossFittedPredictor, as_cross_fitted
 from nocta.predictors.fitting import fit_predictor
 from nocta.runs.absent_classes import class_warnings
 from nocta.runs.checkpoint import Checkpoint, differences
+from nocta.runs.fit_points import points_to_keep
 from nocta.runs.fit_stages import Stages
 from nocta.runs.method_options import make_method
 from nocta.runs.model_card import model_card
@@ -46,7 +47,6 @@ from nocta.runs.versions import versions
 QUICK_SIZES = (200, 60)
 #: Stages whose time counts as that of the fit.
 _FITS = ("predictor", "estimator", "method")
-_MEASURES = ("cost", "accuracy", "ap", "roc_auc", "cross_entropy")
 #: With fewer subjects to choose or test on, the user is told what that means.
 _FEW_TO_JUDGE_ON = 30
 
@@ -60,7 +60,7 @@ class FitRequest:
         method: Any method that can be saved.
         preset: `"default"` or `"paper"`.
         seed: Decides the split and the training (and the draw of data that is drawn).
-        n_points: Cost weights to find on validation and keep with the model.
+        n_points: Operating points to find on validation and keep with the model.
         quick: A quick run: few subjects, short training, few cost weights.
         preset_options: Options of the preset, if they are not its own.
         predictor: `"learned"`, `"bayes"`, or the name of a plug-in.
@@ -163,10 +163,10 @@ def fit_to_folder(
     predictor = stages.predictor(how) if method.shares_predictor else None
     saved = _fit(request, method, stages, train, val, predictor, progress)
     started = clock.perf_counter()
-    points = _operating_points(saved, val, request)
-    stages.note("operating points", clock.perf_counter() - started, f"{len(points)} found")
-    weighted = request.estimator is not None
-    knob, knobs = ("cost_weight", "cost_weights") if weighted else ("setting", "settings")
+    n_points = min(request.n_points, 4) if request.quick else request.n_points
+    kept = points_to_keep(saved, val, n_points, quick=request.quick)
+    found = f"{len(kept['validation'])} found"
+    stages.note("operating points", clock.perf_counter() - started, found)
     record = {
         "dataset": cohort.name,
         "request": asked,
@@ -174,8 +174,8 @@ def fit_to_folder(
         "n_val": len(val),
         "n_test": len(test),
         "cost_of_everything": cost_of_everything(val),
-        knobs: [point[knob] for point in points],
-        "validation": points,
+        **kept,
+        "threshold": prevalence(train.labels, train.n_classes),
         "slot_times": cohort.slot_times,
         "time_unit": cohort.time_unit,
         "fit_seconds": sum(stages.seconds[s] for s in _FITS if s in stages.seconds),
@@ -205,23 +205,6 @@ def _fit(
     method.fit(train, val, seed=request.seed, predictor=predictor, progress=progress)
     stages.note("method", clock.perf_counter() - started, "fitted")
     return SavedMethod.of(method, train, request.seed)
-
-
-def _operating_points(saved: SavedMethod, val: Cohort, request: FitRequest) -> list[dict[str, Any]]:
-    """Settings spread over cost on validation, cheapest first, and what they give there."""
-    n_points = min(request.n_points, 4) if request.quick else request.n_points
-    model = model_of(saved.method)
-    if model is not None:
-        weights = model.suggest_cost_weights(val, n_points, 60 if request.quick else None)
-        settings: list[dict[str, Any]] = [{"cost_weight": weight} for weight in weights]
-    else:
-        settings = saved.method.settings(val, n_points)
-    out = []
-    for setting in settings:
-        found = summarize(saved.rollout(val, setting), per_time=False)
-        point = setting if request.estimator is not None else {"setting": setting}
-        out.append({**point, **{name: found[name] for name in _MEASURES}})
-    return out
 
 
 def _open(out: Path, asked: dict[str, Any], *, resume: bool, force: bool) -> Checkpoint | None:

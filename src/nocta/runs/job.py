@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from nocta.core.cohort import Cohort
+from nocta.core.detection import prevalence
 from nocta.core.operating_points import cost_of_everything
 from nocta.runs.details import describe_rollout
 from nocta.runs.learning import FittedPredictor, Learning
@@ -48,11 +49,18 @@ def run_job(
         "seed": job.seed,
         "split": "test",
     }
+    threshold = prevalence(train.labels, train.n_classes)
     rows, details = [], []
     for setting in learned.settings:
         with learned.policy(setting, isolated=setup.audit_subjects > 0) as policy:
             outcome = roll_out(policy, setting, test, setup, job.seed)
-        entry = describe_rollout(outcome, test.catalog, metric=setup.source.headline, seed=job.seed)
+        entry = describe_rollout(
+            outcome,
+            test.catalog,
+            metric=setup.source.headline,
+            seed=job.seed,
+            threshold=threshold,
+        )
         measured = {name: getattr(entry, name) for name in MEASURES if name not in TIMES}
         times = {"fit_seconds": fit_seconds, "rollout_seconds": outcome.seconds}
         rows.append(make_row(keys, setting, **measured, **times))

@@ -21,6 +21,7 @@ from nocta.core.policy import Policy
 from nocta.core.predictor import Predictor
 from nocta.evaluation.isolation import Cell, IsolatedPolicy, pack
 from nocta.methods.contract import Method
+from nocta.methods.references import policy_at
 from nocta.methods.registry import add_methods, local_methods
 from nocta.runs.method_options import given_options, make_method, option_defaults
 from nocta.runs.operating_points import operating_points, roll_out
@@ -111,7 +112,7 @@ class Learning:
         """Fit with some options and judge on validation; higher is better."""
         method, setup, seed = self.fit(options), self.setup, self.job.seed
         points = operating_points(method, self.val, setup, seed)
-        area = [roll_out(method.policy(s), s, self.val, setup, seed) for s in points]
+        area = [roll_out(policy_at(method, s), s, self.val, setup, seed) for s in points]
         return self._area.score(area)
 
     @property
@@ -145,7 +146,7 @@ def _with_methods(known: Mapping[str, type[Method]], function: Any, *args: Any) 
 
 def _policy_of(method: bytes, setting: dict[str, Any]) -> Policy:
     fitted: Method = pickle.loads(method)
-    return fitted.policy(setting)
+    return policy_at(fitted, setting)
 
 
 def make_tuning(setup: Setup, job: Job) -> Tuning:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import inspect
-import json
 from collections.abc import Sequence
 from typing import Any
 
@@ -12,6 +11,7 @@ from nocta.core.currency import money
 from nocta.methods.nocta import estimator_of, model_of
 from nocta.methods.saving import SavedMethod
 from nocta.model.nocta import NOCTA
+from nocta.runs.point_text import default_sentence, point_table
 
 _WHAT = {
     "amortized": "NOCT-Amortized: a network predicts what a plan will save.",
@@ -51,11 +51,10 @@ def model_card(saved: SavedMethod) -> str:
         "## Costs",
         _costs(catalog),
         "## On validation",
-        _validation(record["validation"], catalog.currency),
-        f"Acquiring everything that was recorded costs "
-        f"{money(record['cost_of_everything'], catalog.currency)} per subject. These subjects "
-        f"also decided when training stopped, so the numbers are somewhat optimistic; "
-        f"`nocta evaluate` measures on the subjects kept aside.",
+        _validation(saved),
+        "Intervals of the AP are 95 %, by bootstrap over subjects. These subjects "
+        "also decided when training stopped and which static schedule is best, so the numbers "
+        "are somewhat optimistic; `nocta evaluate` measures on the subjects kept aside.",
         "## Intended use and limits",
         _list(
             "For subjects like those it was fitted on, seen at the same visits, at these prices. "
@@ -142,19 +141,17 @@ def _costs(catalog: Catalog) -> str:
     return table + (f"\n\nFees per visit: {'; '.join(fees)}." if fees else "")
 
 
-def _validation(points: list[dict[str, Any]], currency: str) -> str:
-    names = ("accuracy", "ap", "roc_auc", "cross_entropy")
-    weighted = all("cost_weight" in point for point in points)
+def _validation(saved: SavedMethod) -> str:
+    record, currency, default = saved.record_, saved.catalog_.currency, saved.default_point
+    knob = "cost weight" if saved.method.has_cost_weight else "setting"
+    head = (knob, "mean cost", "accuracy", "AP", "ROC AUC", "cross-entropy")
+    # An asterisk alone would start a list in Markdown.
     rows = [
-        (
-            f"{point['cost_weight']:.4g}" if weighted else json.dumps(point["setting"]),
-            money(point["cost"], currency),
-            *("" if point[name] is None else f"{point[name]:.3f}" for name in names),
-        )
-        for point in points
+        (f"**{name[2:]}** (default)" if name.startswith("* ") else name, *rest)
+        for name, *rest in point_table(record, currency, default.setting)
     ]
-    knob = "cost weight" if weighted else "setting"
-    return _table((knob, "mean cost", "accuracy", "AP", "ROC AUC", "cross-entropy"), rows)
+    said = default_sentence(default.setting, default.reason, record, currency)
+    return f"{_table(head, rows)}\n\n{said}"
 
 
 def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:

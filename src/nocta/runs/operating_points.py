@@ -11,6 +11,7 @@ from nocta.core.policy import Policy
 from nocta.core.rollout import Rollout, rollout
 from nocta.evaluation.audit import audit
 from nocta.methods.contract import Method
+from nocta.methods.references import policy_at, with_ends
 from nocta.runs.record import Audit, AuditPoint
 from nocta.runs.setup import Setup
 
@@ -23,9 +24,10 @@ MAX_CUTS = 12
 def operating_points(method: Method, val: Cohort, setup: Setup, seed: int) -> list[dict[str, Any]]:
     """The settings at which to roll out a fitted method.
 
-    By default the method chooses about `setup.n_points` settings on validation. Given cost weights
-    replace the grid of a method whose knob is a cost weight. Each given budget keeps the knob value
-    with the lowest cross-entropy on validation under that hard limit, or every given cost weight.
+    By default the method chooses about `setup.n_points` settings on validation; acquiring nothing
+    and everything are the ends of its curve. Given cost weights replace the grid of a method whose
+    knob is a cost weight. Each given budget keeps the knob value with the lowest cross-entropy on
+    validation under that hard limit, or every given cost weight.
     """
     weighted = bool(setup.cost_weights) and method.has_cost_weight
     if weighted:
@@ -33,7 +35,7 @@ def operating_points(method: Method, val: Cohort, setup: Setup, seed: int) -> li
     else:
         own = method.settings(val, setup.n_points)
     if not setup.budgets:
-        return own
+        return own if weighted else with_ends(own)
     if weighted:
         return [{**s, "budget": b} for b in sorted(setup.budgets) for s in own]
     return [_best_within(b, own, method, val, setup, seed) for b in sorted(setup.budgets)]
@@ -63,7 +65,7 @@ def _best_within(
         return settings[0]
 
     def loss(setting: dict[str, Any]) -> float:
-        found = roll_out(method.policy(setting), setting, val, setup, seed)
+        found = roll_out(policy_at(method, setting), setting, val, setup, seed)
         labeled = found.labels >= 0
         return cross_entropy(found.labels[labeled], found.probabilities[labeled])
 

@@ -6,6 +6,7 @@ the file format. A field with a default may be absent from files of earlier vers
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
@@ -79,6 +80,12 @@ class PointDetails:
     Args:
         cost: Mean charge per subject.
         tail_loss: Mean loss of the worst tenth of the subjects.
+        tests: Mean number of features acquired per subject.
+        visits: Mean number of slots at which a subject acquires anything.
+        threshold: Positive probability above which there is an alarm (`nocta.core.detection`).
+        detection_delay: Mean number of slots from onset to detection.
+        detected: Share of the subjects with an onset that are detected.
+        false_alarms: Share of negative labels with an alarm.
         mean_stop_time: Last slot with a request, over subjects with any request.
         stop_histogram: Number of subjects without a request, with the last one at slot 0, 1, ...
         per_time: By metric (and `cost`), one number per slot.
@@ -98,6 +105,12 @@ class PointDetails:
     tail_loss: Number
     n_subjects: int
     n_labels: int
+    tests: Number = math.nan
+    visits: Number = math.nan
+    threshold: Number = math.nan
+    detection_delay: Number = math.nan
+    detected: Number = math.nan
+    false_alarms: Number = math.nan
     mean_stop_time: Number
     stop_histogram: list[int]
     per_time: dict[str, list[Number]]

@@ -47,9 +47,17 @@ class Row:
     n_labels: int
     fit_seconds: float
     rollout_seconds: float
+    tests: Number = math.nan
+    visits: Number = math.nan
+    threshold: Number = math.nan
+    detection_delay: Number = math.nan
+    detected: Number = math.nan
+    false_alarms: Number = math.nan
 
 
 COLUMNS = tuple(f.name for f in fields(Row))
+#: Columns that results of earlier versions lack.
+ADDED = COLUMNS[COLUMNS.index("rollout_seconds") + 1 :]
 #: What was measured.
 MEASURES = COLUMNS[COLUMNS.index("cost") :]
 #: Columns that differ between two runs of the same command.
@@ -73,7 +81,7 @@ def results_frame(rows: Iterable[Row | Mapping[str, Any]]) -> pd.DataFrame:
 
     content = [vars(row) if isinstance(row, Row) else row for row in rows]
     frame = pd.DataFrame(content, columns=list(COLUMNS))
-    for column in ("cost_weight", "budget", *MEASURES[:5], *TIMES):
+    for column in ("cost_weight", "budget", *MEASURES[:5], *TIMES, *ADDED):
         frame[column] = frame[column].astype(float)
     return frame
 
@@ -81,7 +89,9 @@ def results_frame(rows: Iterable[Row | Mapping[str, Any]]) -> pd.DataFrame:
 def is_results(path: Path) -> bool:
     """Whether the first line of a file is the header `write_results` writes."""
     with path.open("rb") as file:
-        return file.readline().strip() == ",".join(COLUMNS).encode()
+        first = file.readline().strip()
+    n = len(COLUMNS)
+    return first in {",".join(COLUMNS[:k]).encode() for k in (n - len(ADDED), n)}
 
 
 def write_results(frame: pd.DataFrame, path: Path) -> None:
@@ -96,13 +106,13 @@ def read_results(path: Path) -> pd.DataFrame:
     if not path.is_file():
         raise DataFileMissing(f"Results file '{path}' not found; `nocta compare` writes one.")
     frame = pd.read_csv(path, keep_default_na=True)
-    missing = [column for column in COLUMNS if column not in frame]
+    missing = [column for column in COLUMNS if column not in frame and column not in ADDED]
     if missing:
         raise DataError(
             f"'{path}' is not a results file: it lacks the column(s) {', '.join(missing)}. Use a "
             f"results.csv that `nocta compare` or `nocta evaluate` wrote."
         )
-    return frame
+    return frame.assign(**{column: math.nan for column in ADDED if column not in frame})
 
 
 def plain(value: Any) -> Any:

@@ -15,6 +15,7 @@ from nocta.core.policy import Policy
 from nocta.evaluation.audit import AuditReport, audit
 from nocta.evaluation.isolation import pack
 from nocta.methods.contract import Method
+from nocta.methods.references import with_ends
 from nocta.methods.registry import add_methods, local_methods
 from nocta.methods.saving import SavedMethod, as_saved, load_saved
 from nocta.model.nocta import NOCTA
@@ -23,7 +24,7 @@ from nocta.runs.setup import DataSource, hash_data
 from nocta.tables.table import read_table
 from nocta.tables.validate import DIVIDING
 
-Part = Literal["test", "all"]
+Part = Literal["test", "validation", "all"]
 
 
 @dataclass(frozen=True)
@@ -31,7 +32,8 @@ class Judged:
     """The subjects a model is judged on.
 
     Args:
-        part: `"test"`, those kept aside when the model was fitted, or `"all"`.
+        part: `"test"`, those kept aside when the model was fitted, `"validation"`, those it chose
+            on, or `"all"`.
         note: Why these, in a sentence.
         remarks: What was left out when they were read, in sentences.
         warnings: Problems with the files.
@@ -52,6 +54,7 @@ def subjects_to_judge(
     schema: Path | None = None,
     path: Path | None = None,
     part: Part | None = None,
+    own: Part = "test",
     data_options: Mapping[str, Any] | None = None,
 ) -> Judged:
     """Read data the way the model's own were read, and take the part it never saw.
@@ -63,21 +66,22 @@ def subjects_to_judge(
         data: A built-in name, or with `table` the path of a table.
         schema: Schema of a table; the model's own by default.
         path: Files of a built-in data set.
-        part: By default the test part of the model's own data, and all of any other data.
+        part: By default the part `own` of the model's own data, and all of any other data.
+        own: See `part`.
         data_options: Options of the loader, in place of those of the model's own data.
     """
     request = model.record_.get("request")
     if request is None:
         raise ConfigError("This model does not say how its data were split; use `nocta fit`.")
     stored = request["source"]
-    own = stored.get("data_options", {}) if data == stored["data"] else {}
+    known = stored.get("data_options", {}) if data == stored["data"] else {}
     source = DataSource(
         data=data,
         schema="the model's" if table else None,
         path=None if path is None else str(path),
         split_column=stored["split_column"],
         fractions=None if stored["fractions"] is None else tuple(stored["fractions"]),
-        data_options={**own, **(data_options or {})},
+        data_options={**known, **(data_options or {})},
     )
     if table:
         how = model.schema_ if schema is None else schema
@@ -92,18 +96,24 @@ def subjects_to_judge(
     model.check_fits(cohort)
     # At other prices they are still the same subjects.
     same = hash_data(cohort.with_catalog(model.catalog_)) == request["data_hash"]
-    if part == "test" and not same:
+    if part in ("test", "validation") and not same:
         raise ConfigError(
-            f"'{data}' is not what the model was fitted on, so it has no test part. Use "
+            f"'{data}' is not what the model was fitted on, so it has no {part} part. Use "
             f"--part all if none of these subjects was among the {model.record_['n_train']} "
             f"it was trained on."
         )
     if same and part != "all":
         if table:
             _check_split(model, cohort, data)
-        test = source.split(cohort, request["seed"])[2]
-        note = f"{len(test)} subjects kept aside when the model was fitted"
-        return Judged(test, "test", note, **said)
+        chosen = part or own
+        _, val, test = source.split(cohort, request["seed"])
+        if chosen == "test":
+            note = f"{len(test)} subjects kept aside when the model was fitted"
+            return Judged(test, "test", note, **said)
+        note = (
+            f"{len(val)} validation subjects of the fit, which also decided when training stopped"
+        )
+        return Judged(val, "validation", note, **said)
     warning = (
         "all subjects, including those it was trained on, so scores are optimistic"
         if same
@@ -138,20 +148,21 @@ def settings_of(
 ) -> list[dict[str, Any]]:
     """Operating points: all pairs of what is given, or those kept with the model.
 
-    With budgets alone the cost weight is 0: spend what helps, up to the limit. A method without a
-    cost weight keeps its own settings, under each budget.
+    With budgets alone the cost weight is that of the model's default point, as in `nocta plan` and
+    in Python. A method without a cost weight keeps its own settings, under each budget. Acquiring
+    nothing and everything are the ends of what is kept.
     """
     model = as_saved(model)
     if not model.method.has_cost_weight:
         return _own_settings(model, cost_weights, budgets, n_points)
     if budgets:
-        weights = sorted(cost_weights, reverse=True) or [0.0]
+        weights = sorted(cost_weights, reverse=True) or [model.default_point.cost_weight]
         return [{"cost_weight": w, "budget": b} for b in sorted(budgets) for w in weights]
     if cost_weights:
         return [{"cost_weight": w} for w in sorted(cost_weights, reverse=True)]
     if not model.settings:
         raise ConfigError("This model keeps no cost weights; give --cost-weights or --budgets.")
-    return _spread(model.settings, n_points)
+    return with_ends(_spread(model.settings, n_points))
 
 
 def _own_settings(
@@ -163,7 +174,9 @@ def _own_settings(
             f"{len(model.settings)} operating points it keeps."
         )
     kept = _spread(model.settings, n_points)
-    return [{**s, "budget": b} for b in sorted(budgets) for s in kept] if budgets else kept
+    if not budgets:
+        return with_ends(kept)
+    return [{**s, "budget": b} for b in sorted(budgets) for s in kept]
 
 
 def _spread(kept: list[dict[str, Any]], n_points: int) -> list[dict[str, Any]]:

@@ -1,7 +1,8 @@
 """Score a large cohort part by part, and continue a run that was stopped.
 
 A finished part is a Parquet file whose metadata say what it was made from: the model, the settings
-and the contents of the input. A part whose input changed is scored again.
+and the contents of the input. A part whose input changed is scored again. `order_list` turns the
+parts into a CSV file, if that is asked for.
 """
 
 from __future__ import annotations
@@ -21,7 +22,9 @@ from nocta.core.progress import progress_bar
 from nocta.model import archive, persistence
 from nocta.model.files import FileState, file_state
 from nocta.model.folders import Folder, recognize
+from nocta.model.inputs import remarks
 from nocta.planning.scoring import score_histories
+from nocta.runs import order_list
 from nocta.runs.checkpoint import Checkpoint
 from nocta.runs.scheduler import (
     Workers,
@@ -31,13 +34,16 @@ from nocta.runs.scheduler import (
     use_one_thread,
     worker_died,
 )
+from nocta.tables.history_table import Absent
 from nocta.tables.parts.parts import SUFFIXES, CohortParts, Part
-from nocta.tables.problems import enumerate_some
+from nocta.tables.problems import add_up, enumerate_some
+from nocta.tables.schema import Schema
 
 if TYPE_CHECKING:
     from nocta.model.nocta import NOCTA
 
 _KEY = b"nocta.score"
+_NOTES = b"nocta.notes"
 _OTHER = "Use the same model and settings to continue, --force to start over, or another --out."
 
 
@@ -53,11 +59,20 @@ class ScoreRequest:
     model_hash: str
     cost_weight: float
     budget: float | None = None
+    #: A feature whose column the input lacks counts as unavailable; otherwise it is an error.
+    allow_missing: bool = False
 
     @classmethod
-    def of(cls, model: Path, cost_weight: float, budget: float | None = None) -> ScoreRequest:
+    def of(
+        cls,
+        model: Path,
+        cost_weight: float,
+        budget: float | None = None,
+        allow_missing: bool = False,
+    ) -> ScoreRequest:
         """Settings for the model in this folder."""
-        return cls(str(model.resolve()), archive.folder_hash(model), cost_weight, budget)
+        found = archive.folder_hash(model)
+        return cls(str(model.resolve()), found, cost_weight, budget, allow_missing)
 
     def to_dict(self) -> dict[str, Any]:
         """What decides the result; the place of the model does not."""
@@ -79,14 +94,15 @@ def score_cohort(
     """Score every subject of a cohort; returns how many there are.
 
     Args:
-        cohort: A Parquet file with what was acquired so far, or a folder of such files.
-        out: A name that ends in .parquet becomes one file; any other a folder with one file
-            per part of the input.
+        cohort: A Parquet or CSV file with what was acquired so far, or a folder of Parquet files.
+        out: A name that ends in .parquet becomes one file, one that ends in .csv an order list;
+            any other a folder with one file per part of the input.
         force: Replace results of other settings, and of parts that the cohort does not have.
         n_jobs: Processes of this machine; one per core by default.
         dask: Address of a Dask scheduler, whose workers then do the work.
-        say: Receives a sentence on what was kept from before.
+        say: Receives sentences on what was kept from before, and notes on the input.
     """
+    _check_name(out)
     schema = archive.read_manifest(request.model)["schema"]
     parts = CohortParts.open(cohort, schema)
     total = int(parts.n_subjects.sum())
@@ -94,8 +110,10 @@ def score_cohort(
     listed = [replace(part, path=part.path.resolve()) for part in parts.parts]
     jobs = [ScorePart(request, part) for part in listed]
     sizes = dict(zip(jobs, parts.n_subjects.tolist(), strict=True))
-    single = out.suffix.lower() in SUFFIXES
-    if single and _is_finished(out, request, jobs, force):
+    single = out.suffix.lower() in (*SUFFIXES, order_list.SUFFIX)
+    if out.suffix.lower() == order_list.SUFFIX:
+        order_list.check_target(out, force)
+    elif single and _is_finished(out, request, jobs, force):
         say(f"'{out}' is finished already.")
         return total
     finished = _open(out, single, request, jobs, force)
@@ -115,8 +133,16 @@ def score_cohort(
                 for job, data in _results(left, workers):
                     _keep(finished, job, data)
                     bar.update(sizes[job])
-    if single:
+    files = [finished.path(job.file) for job in jobs]
+    for note in add_up(note for file in files for note in notes_of(file)):
+        say(f"Note: {note}")
+    if out.suffix.lower() == order_list.SUFFIX:
+        Checkpoint(out.parent).write(
+            out.name, lambda path: order_list.write(path, files, Schema.model_validate(schema))
+        )
+    elif single:
         _merge(finished, jobs, out, request)
+    if single:
         finished.clear()
     return total
 
@@ -154,11 +180,13 @@ class ScorePart:
                 f"file to both, or use a shared folder."
             )
         model = _load(self.request.model, self.request.model_hash)
-        table = self.part.read_histories(model.schema_, model.catalog_)
+        absent: Absent = "unavailable" if self.request.allow_missing else "refuse"
+        table = self.part.read_histories(model.schema_, model.catalog_, absent)
+        notes = [*table.notes, *remarks(model, table)]
         scored = score_histories(model, table, self.request.cost_weight, self.request.budget)
         scored = _with_subjects_as_in(self.part, model.schema_["subject"], scored)
         out = BytesIO()
-        parquet.write_table(_with_metadata(scored, expected), out)
+        parquet.write_table(_with_metadata(scored, expected, notes), out)
         return out.getvalue()
 
 
@@ -191,6 +219,15 @@ def _results(left: Sequence[ScorePart], workers: Workers) -> Iterator[tuple[Scor
 
 
 # -- files ----------------------------------------------------------------------------------
+
+
+def _check_name(out: Path) -> None:
+    """Refuse a name that looks like a file of a kind that is not written."""
+    if out.suffix.lower() in (".tsv", ".gz", ".txt", ".xlsx", ".xls", ".json", ".feather"):
+        raise ConfigError(
+            f"'{out}' looks like a file, but not like one that score writes. End --out in "
+            f".parquet or .csv, or name a folder."
+        )
 
 
 def _is_finished(out: Path, request: ScoreRequest, jobs: list[ScorePart], force: bool) -> bool:
@@ -271,8 +308,17 @@ def made_from(file: Path) -> dict[str, Any]:
     return found
 
 
-def _with_metadata(table: Any, made: dict[str, Any]) -> Any:
-    return table.replace_schema_metadata({_KEY: json.dumps(made)})
+def notes_of(file: Path) -> list[str]:
+    """What was noted when the input of a part was read."""
+    from pyarrow import parquet
+
+    found: list[str] = json.loads((parquet.read_schema(file).metadata or {}).get(_NOTES, "[]"))
+    return found
+
+
+def _with_metadata(table: Any, made: dict[str, Any], notes: Sequence[str] = ()) -> Any:
+    more = {_NOTES: json.dumps(list(notes))} if notes else {}
+    return table.replace_schema_metadata({_KEY: json.dumps(made), **more})
 
 
 def _merge(finished: Checkpoint, jobs: list[ScorePart], out: Path, request: ScoreRequest) -> None:
@@ -298,6 +344,8 @@ def _with_subjects_as_in(part: Part, column: str, scored: Any) -> Any:
     import pyarrow as pa
     from pyarrow import parquet
 
+    if part.is_text:
+        return scored
     kind = parquet.read_schema(part.path).field(column).type
     wanted = pa.int64() if pa.types.is_integer(kind) else pa.string()
     return scored.set_column(0, "subject", scored["subject"].cast(wanted))

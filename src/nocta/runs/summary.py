@@ -1,4 +1,4 @@
-"""Summaries of a comparison: quality over common costs, paired differences, share of the optimum.
+"""Summaries of a comparison: quality over common costs, paired differences, mean points.
 
 Every number is computed per seed and then averaged. Standard errors are over seeds, so they include
 the split. Differences are paired: both methods saw the same split.
@@ -13,13 +13,17 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from nocta.evaluation.attainable import attainable_share, optimum_frontier
 from nocta.evaluation.frontier import Frontier, paired_difference
-from nocta.exact.optimum import OptimalFrontier, accuracy_at
+from nocta.exact.optimum import accuracy_at
+from nocta.exact.yardstick import Yardstick
 
 if TYPE_CHECKING:
     import pandas as pd
 
 QUALITIES = ("accuracy", "ap", "roc_auc", "cross_entropy")
+#: Shown side by side, because no one of them tells all; a headline metric of its own comes first.
+SIDE_BY_SIDE = ("ap", "roc_auc", "cross_entropy")
 SUMMARY_COLUMNS = (
     "quality",
     "method",
@@ -30,10 +34,14 @@ SUMMARY_COLUMNS = (
     "cost_low",
     "cost_high",
 )
-OPTIMUM_COLUMNS = ("method", "seed", "point", "cost", "accuracy", "optimum", "ratio")
 #: Share of the widest range of costs that a method must cover to count for the common range.
 WIDE_SHARE = 0.5
 _TOLERANCE = 1e-9
+
+
+def side_by_side(headline: str) -> tuple[str, ...]:
+    """The metrics that every table shows: the headline metric, then the others."""
+    return tuple(dict.fromkeys((headline, *SIDE_BY_SIDE)))
 
 
 def mean_and_error(values: Sequence[float] | NDArray[np.float64]) -> tuple[float, float]:
@@ -129,14 +137,21 @@ def mean_points(
     results: pd.DataFrame,
     methods: Sequence[str],
     columns: Sequence[str],
-    optimum: OptimalFrontier | None = None,
+    yardstick: Yardstick | None = None,
 ) -> list[MeanPoint]:
-    """Every operating point of these methods, averaged over seeds, in the order of the methods."""
-    table = results.assign(point=results.groupby(["method", "seed"]).cumcount())
+    """Every operating point of these methods, averaged over seeds, in the order of the methods.
+
+    With a yardstick, there are two more columns: the share of the optimal accuracy and of the
+    attainable gain in accuracy, both at the same cost.
+    """
+    table = results.assign(point=_points(results))
     columns = list(columns)
-    if optimum is not None:
-        table["share_of_optimum"] = table["accuracy"] / accuracy_at(optimum, table["cost"])
-        columns.append("share_of_optimum")
+    best = None if yardstick is None else optimum_frontier(yardstick, "accuracy")
+    if yardstick is not None and best is not None:
+        optimum = accuracy_at(yardstick.optimum, table["cost"])
+        table["share_of_optimum"] = table["accuracy"] / optimum
+        table["share_of_gain"] = attainable_share(best, table["cost"], table["accuracy"])
+        columns += ["share_of_optimum", "share_of_gain"]
     out = []
     for method in methods:
         for point, group in table[table["method"] == method].groupby("point"):
@@ -145,23 +160,14 @@ def mean_points(
     return out
 
 
-def share_of_optimum(results: pd.DataFrame, optimum: OptimalFrontier) -> pd.DataFrame:
-    """Accuracy of every operating point as a share of the best possible at the same cost.
+def _points(results: pd.DataFrame) -> pd.Series[int]:
+    """Number of each operating point within its method and seed; the most expensive end is last.
 
-    A row with `point` "mean" (over points and seeds) follows the points of each method.
+    Seeds may have found different numbers of points; acquiring everything is never averaged with
+    anything else.
     """
-    import pandas as pd
-
-    table = results[["method", "seed", "cost", "accuracy"]].copy()
-    table["point"] = table.groupby(["method", "seed"]).cumcount().astype(object)
-    table["optimum"] = accuracy_at(optimum, table["cost"].to_numpy())
-    table["ratio"] = table["accuracy"] / table["optimum"]
-    table["seed"] = table["seed"].astype(object)
-    tables = []
-    for method, points in table.groupby("method", sort=False):
-        mean = points[["cost", "accuracy", "optimum", "ratio"]].mean().to_dict()
-        tables += [
-            points,
-            pd.DataFrame([{"method": method, "seed": "all", "point": "mean", **mean}]),
-        ]
-    return pd.concat(tables, ignore_index=True)[list(OPTIMUM_COLUMNS)]
+    found = results.groupby(["method", "seed"]).cumcount()
+    if "setting" in results:
+        last = results["setting"].str.startswith('{"acquire": "everything"')
+        found = found.where(~last, found.max() + 1)
+    return found

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from nocta.core.cohort import Cohort
 from nocta.core.errors import MissingExtraError
 from nocta.core.metrics import LOWER_IS_BETTER, evaluate_pairs
-from nocta.core.operating_points import COST_SHARE, cost_of_everything
+from nocta.core.operating_points import cost_of_everything
 from nocta.core.rollout import Rollout
 from nocta.evaluation.frontier import Frontier
 from nocta.methods.contract import Method
@@ -28,6 +28,8 @@ from nocta.runs.results import plain
 
 #: Trials drawn at random before earlier scores are used.
 N_STARTUP = 5
+#: Trials are scored up to this share of the cost of acquiring everything.
+COST_SHARE = 0.90
 #: Repeated proposals after which the search space counts as exhausted.
 MAX_REPEATS = 50
 _NAME = "tuning"
@@ -248,7 +250,7 @@ class ValidationArea:
         shape = (len(val), val.n_times, val.n_classes)
         guess = np.broadcast_to(class_frequencies(train), shape)
         start = evaluate_pairs(val.labels, guess, [metric])[metric]
-        return cls(metric, COST_SHARE[1] * cost_of_everything(val), start)
+        return cls(metric, COST_SHARE * cost_of_everything(val), start)
 
     def score(self, rollouts: Sequence[Rollout]) -> float:
         """Score of the operating points together, higher is better; NaN if undefined."""

@@ -11,6 +11,7 @@ from nocta.core.catalog import Catalog
 from nocta.tables.columns import to_text
 from nocta.tables.problems import Issues
 from nocta.tables.rows import Rows
+from nocta.tables.schema import Schema
 from nocta.tables.source import Source
 
 Columns = Mapping[str, NDArray[np.float64]]
@@ -70,6 +71,21 @@ def context_by_subject(
         )
         out[:, p] = first
     return out
+
+
+def read_context(
+    source: Source, schema: Schema, rows: Rows, columns: Columns, issues: Issues
+) -> NDArray[np.float32]:
+    """Context `(n, P)` in the columns of the catalog: nominal context has one per category."""
+    raw = context_by_subject(source, schema.context, rows, columns, issues)
+    parts = [raw[:, :0]]
+    for p, (name, made) in enumerate(schema.context_columns().items()):
+        if made == [name]:
+            parts.append(raw[:, p : p + 1])
+        else:
+            is_value = raw[:, p : p + 1] == np.arange(len(made))
+            parts.append(np.where(np.isnan(raw[:, p : p + 1]), np.nan, is_value))
+    return np.concatenate(parts, axis=1, dtype=np.float32, casting="same_kind")
 
 
 def text_by_subject(

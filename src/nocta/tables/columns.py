@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 import math
-import re
-from collections.abc import Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
 from typing import Any
 
 import narwhals as nw
 import numpy as np
 from numpy.typing import NDArray
 
+from nocta.tables.dates import DateOrder, date_orders, day_of, visit_number
+from nocta.tables.notation import Decimal, parse_number, plain_number
 from nocta.tables.source import MISSING
 
 _LARGEST = float(np.finfo(np.float32).max)
-_DATE = re.compile(r"\d{4}-\d{2}-\d{2}")
-_EMPTY = MISSING | {"<na>", "nat"}  # as pandas writes them
+_ABSENT = frozenset({"none", "nan", "<na>", "nat"})  # empty cells of frames, as text
+_EMPTY = MISSING | _ABSENT
 _TRUTH = {"false": 0.0, "true": 1.0}
 
 
@@ -30,55 +30,70 @@ class Numbers:
     infinite: NDArray[np.int64]  # rows whose number is infinite or too large
 
 
-def to_text(series: nw.Series[Any]) -> list[str | None]:
-    """Cells as trimmed text, `None` if empty; whole numbers have no decimal point."""
-    return [_cell_text(cell) for cell in series.to_list()]
+def to_text(series: nw.Series[Any], values: Collection[str] = ()) -> list[str | None]:
+    """Cells as trimmed text, `None` if empty; whole numbers have no decimal point.
+
+    Words such as `none` mean empty, unless they are listed among the `values` of the column.
+    """
+    known = {value: value for value in values}
+    return [_cell_text(cell, known) for cell in series.to_list()]
 
 
-def _cell_text(cell: Any) -> str | None:
+def _cell_text(cell: Any, known: dict[str, str]) -> str | None:
+    if isinstance(cell, str):
+        text = cell.strip()
+        return text if text in known or text.lower() not in _EMPTY else None
     if isinstance(cell, float) and cell.is_integer():
         return str(int(cell))
     text = str(cell).strip()
-    return None if text.lower() in _EMPTY else text
+    return None if text.lower() in _ABSENT else text
 
 
-def to_numbers(series: nw.Series[Any], categories: Sequence[str] | None = None) -> Numbers:
-    """Cells as numbers; text in `categories` becomes its position, true and false 1 and 0."""
+def to_numbers(
+    series: nw.Series[Any],
+    categories: Sequence[str] | None = None,
+    decimal: Decimal = ".",
+    prefix: str = "",
+) -> Numbers:
+    """Cells as numbers; text in `categories` becomes its position, true and false 1 and 0.
+
+    Numbers may follow a `prefix`, as in `V1`.
+    """
     if categories is None and (series.dtype.is_numeric() or series.dtype == nw.Boolean):
         values = series.cast(nw.Float64).to_numpy().astype(float)
         return _checked(values, {})
-    texts = to_text(series)
+    texts = to_text(series, categories or ())
     if categories is not None:
-        return _checked(*_parse(texts, {c: float(i) for i, c in enumerate(categories)}, False))
+        places = {c: float(i) for i, c in enumerate(categories)}
+        return _checked(*_parse(texts, places.get))
     known = {t.lower() for t in texts if t is not None}
-    truth = _TRUTH if known and known <= _TRUTH.keys() else {}
-    return _checked(*_parse([t and t.lower() for t in texts] if truth else texts, truth, True))
+    if known and known <= _TRUTH.keys():
+        return _checked(*_parse(texts, lambda text: _TRUTH[text.lower()]))
+    if decimal == ",":  # cells of a frame that are numbers already have a point
+        cells = zip(texts, series.to_list(), strict=True)
+        texts = [t if t is None or isinstance(c, str) else t.replace(".", ",") for t, c in cells]
+    if prefix:
+        texts = [t if t is None else visit_number(t, prefix) for t in texts]
+    return _checked(*_parse(texts, lambda text: parse_number(text, decimal)))
 
 
 def _parse(
-    texts: Sequence[str | None], known: dict[str, float], numeric: bool
+    texts: Sequence[str | None], parse: Callable[[str], float | None]
 ) -> tuple[NDArray[np.float64], dict[int, str]]:
     values = np.full(len(texts), np.nan)
+    found: dict[str, float | None] = {}
     wrong = {}
     for row, text in enumerate(texts):
         if text is None:
             continue
-        value = known.get(text)
-        if value is None and numeric:
-            value = _number(text)
+        if text not in found:
+            found[text] = parse(text)
+        value = found[text]
         if value is None:
             wrong[row] = text
         else:
             values[row] = value
     return values, wrong
-
-
-def _number(text: str) -> float | None:
-    # `float` would also accept digits grouped with underscores.
-    try:
-        return None if "_" in text else float(text)
-    except ValueError:
-        return None
 
 
 def _checked(values: NDArray[np.float64], wrong: dict[int, str]) -> Numbers:
@@ -89,28 +104,18 @@ def _checked(values: NDArray[np.float64], wrong: dict[int, str]) -> Numbers:
     return Numbers(values, wrong, infinite)
 
 
-def is_dated(series: nw.Series[Any]) -> bool:
-    """Whether a column holds dates: by its type, or because every cell is an ISO date."""
+def find_date_orders(series: nw.Series[Any]) -> list[DateOrder]:
+    """The orders in which every cell is a date; empty if the column holds no dates."""
     if series.dtype in (nw.Date, nw.Datetime):
-        return True
+        return ["ymd"]
     if series.dtype.is_numeric() or series.dtype == nw.Boolean:
-        return False
-    texts = [t for t in to_text(series) if t is not None]
-    return bool(texts) and all(_DATE.match(t) and _day(t) is not None for t in texts)
+        return []
+    return date_orders({t for t in to_text(series) if t is not None})
 
 
-def to_days(series: nw.Series[Any]) -> NDArray[np.float64]:
+def to_days(series: nw.Series[Any], order: DateOrder = "ymd") -> NDArray[np.float64]:
     """Dates as days since 1970, NaN if a cell is empty."""
-    days = [None if t is None else _day(t) for t in to_text(series)]
-    return np.array([np.nan if d is None else d for d in days], dtype=float)
-
-
-def _day(text: str) -> float | None:
-    try:
-        moment = datetime.fromisoformat(text)
-    except ValueError:
-        return None
-    return (moment.replace(tzinfo=None) - datetime(1970, 1, 1)) / timedelta(days=1)
+    return _parse(to_text(series), lambda text: day_of(text, order))[0]
 
 
 def to_ids(texts: Sequence[str]) -> NDArray[Any]:
@@ -130,7 +135,7 @@ def to_ids(texts: Sequence[str]) -> NDArray[Any]:
 
 def class_name(text: str) -> str:
     """One spelling per class: `2.0` and `2` are the same."""
-    number = _number(text)
+    number = plain_number(text)
     if number is not None and math.isfinite(number) and number == int(number):
         return str(int(number))
     return text
@@ -138,7 +143,7 @@ def class_name(text: str) -> str:
 
 def is_number(text: str) -> bool:
     """Whether a text is a number."""
-    return _number(text) is not None
+    return plain_number(text) is not None
 
 
 def factorize(texts: Sequence[str | None]) -> tuple[NDArray[np.int64], list[str]]:

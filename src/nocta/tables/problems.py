@@ -51,6 +51,10 @@ class Issues:
         raise problems_error(self.problems, "\n".join(lines))
 
 
+class Unreadable(Exception):
+    """A table that cannot be opened; its arguments are those of `Issues.add`."""
+
+
 def enumerate_some(items: Iterable[str], shown: int = _SHOWN) -> str:
     """The first few items, and how many more there are."""
     items = list(items)

@@ -9,11 +9,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from nocta.tables.columns import factorize, is_dated, to_days, to_text
+from nocta.tables.columns import factorize, find_date_orders, to_days, to_text
+from nocta.tables.dates import DateOrder, visit_number, visit_prefix
 from nocta.tables.grid import count_shared, grid_end, place_on_grid
 from nocta.tables.problems import Issues
 from nocta.tables.schema import Schema
-from nocta.tables.source import Source
+from nocta.tables.source import MISSING, Source
 from nocta.tables.validate import read_numbers
 
 #: More slots than this are a calendar, not a visit schedule.
@@ -31,6 +32,24 @@ class Rows:
     slot: NDArray[np.int64]  # (n_rows,) visit slot; -1 if the row has none
     order: NDArray[np.int64]  # rows with a subject and a slot, by time within each subject
     n_slots: int
+    clock: Clock
+    times: NDArray[np.float64]  # (n_rows,) NaN if unknown
+    late: NDArray[np.int64]  # rows of subjects that lie after the last slot
+    end: float  # time at which the last slot ends; with `visit`, the number of the last visit
+
+
+@dataclass(frozen=True)
+class Clock:
+    """How the times of a table are written, so that later tables are read alike."""
+
+    date_order: DateOrder | None = None  # if times are dates
+    visit_prefix: str | None = None
+    starts: NDArray[np.float64] | None = None  # (n,) day since 1970 of each subject's time 0
+
+    def keys(self) -> dict[str, str]:
+        """The keys of the schema."""
+        found = {"date_order": self.date_order, "visit_prefix": self.visit_prefix}
+        return {key: value for key, value in found.items() if value is not None}
 
 
 def read_subjects(source: Source, schema: Schema, issues: Issues) -> Source:
@@ -42,12 +61,12 @@ def read_subjects(source: Source, schema: Schema, issues: Issues) -> Source:
     return replace(source, subjects=subjects)
 
 
-def read_rows(source: Source, schema: Schema, issues: Issues, *, may_wait: bool = False) -> Rows:
+def read_rows(source: Source, schema: Schema, issues: Issues, *, history: bool = False) -> Rows:
     """Place every row; rows that cannot be placed are problems.
 
-    With `may_wait`, a subject may have no visit yet, as in a history.
+    In a `history`, a subject may have no visit yet, or one after the last slot (`Rows.late`).
     """
-    return _Placing(source, schema, issues).rows(may_wait)
+    return _Placing(source, schema, issues).rows(history)
 
 
 class _Placing:
@@ -58,24 +77,20 @@ class _Placing:
         self.source, self.schema, self.issues = source, schema, issues
         self.clock = schema.clock
         self.codes, self.names = factorize(source.subjects)
+        self.read = Clock()
         self.times, self.blank = self._read_clock()
         self.known = ~np.isnan(self.times)
 
-    def rows(self, may_wait: bool) -> Rows:
-        if not may_wait:
+    def rows(self, history: bool) -> Rows:
+        if not history:
             self._check_blank()
         is_visit = self.schema.visit is not None
-        slots, n_slots = self._slots_of_visits() if is_visit else self._slots_of_times()
+        slots, n_slots, end = self._slots_of_visits() if is_visit else self._slots_of_times()
         self._check_duplicates()
-        inside = self.known & (slots >= 0) & (slots < n_slots) & (self.codes >= 0)
-        if not is_visit:
-            late = self.codes[self.known & (slots == n_slots) & (self.codes >= 0)]
-            gone = sorted({*late.tolist()} - {*self.codes[inside].tolist()})
-            self._problem(
-                "subjects with no visit on the grid (all lie after its end)",
-                [self.names[c] for c in gone],
-                "Extend grid or end, or remove them.",
-            )
+        placed = self.known & (slots >= 0) & (self.codes >= 0)
+        inside, after = placed & (slots < n_slots), placed & (slots >= n_slots)
+        if not history:
+            self._check_late(after, inside, n_slots, end)
         slots = np.where(inside, slots, -1)
         order = np.flatnonzero(inside)
         order = order[np.lexsort((self.times[order], self.codes[order]))]
@@ -84,7 +99,30 @@ class _Placing:
                 f"{n_shared} row(s) share a slot with a later row of the subject; the last value "
                 "of each feature and the last label count."
             )
-        return Rows(self.names, self.codes, slots, order, n_slots)
+        late = np.flatnonzero(after)
+        return Rows(self.names, self.codes, slots, order, n_slots, self.read, self.times, late, end)
+
+    def _check_late(
+        self, after: NDArray[np.bool_], inside: NDArray[np.bool_], n_slots: int, end: float
+    ) -> None:
+        if self.schema.visit is not None:
+            self._problem(
+                f"after the last of {n_slots} visits",
+                self._found_at(after),
+                "Raise n_visits, or remove the rows.",
+            )
+            return
+        if after.any():
+            self.issues.note(
+                f"{int(after.sum())} row(s) at or after {self.clock} = {end:g} are left out: the "
+                "grid ends."
+            )
+        gone = sorted({*self.codes[after].tolist()} - {*self.codes[inside].tolist()})
+        self._problem(
+            "subjects with no visit on the grid (all lie after its end)",
+            [self.names[c] for c in gone],
+            "Extend grid or end, or remove them.",
+        )
 
     def _problem(self, what: str, items: Sequence[str], remedy: str) -> None:
         where = f"{self.source.name}, column '{self.clock}'"
@@ -96,25 +134,75 @@ class _Placing:
 
     def _read_clock(self) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
         """The time of every row, NaN if unknown, and which cells are empty."""
+        orders = self._date_orders() if self.schema.visit is None else []
+        if orders:
+            return self._read_dates(orders)
+        self._read_names()
+        numbers = read_numbers(
+            self.source,
+            self.clock,
+            self.schema,
+            self.issues,
+            kind="time",
+            prefix=self.read.visit_prefix or "",
+        )
+        blank = np.isnan(numbers.values)
+        blank[[*numbers.wrong, *numbers.infinite]] = False
+        return numbers.values, blank
+
+    def _date_orders(self) -> list[DateOrder]:
+        """The orders in which every time is a date; of several, the one that the schema gives."""
+        found = find_date_orders(self.source.frame[self.clock])
+        given = self.schema.date_order
+        if given in found:
+            return [given]
+        if found and given in ("dmy", "mdy") and found != ["ymd"]:
+            where = f"{self.source.name}, column '{self.clock}'"
+            what = f"its dates are not in the order {given} (day, month, year) of the schema."
+            self.issues.add(where, what, "Write them so, or as YYYY-MM-DD.", "time")
+        return found
+
+    def _read_dates(self, orders: list[DateOrder]) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
         cells, unit = self.source.frame[self.clock], self.schema.time_unit
-        if self.schema.visit is not None or not is_dated(cells):
-            numbers = read_numbers(self.source, self.clock, self.schema, self.issues, kind="time")
-            blank = np.isnan(numbers.values)
-            blank[[*numbers.wrong, *numbers.infinite]] = False
-            return numbers.values, blank
-        days = to_days(cells)
+        where = f"{self.source.name}, column '{self.clock}'"
+        order = orders[0]
+        if len(orders) > 1:
+            found = "its dates could begin with the day or with the month."
+            remedy = 'Add date_order = "dmy" or date_order = "mdy" to the schema.'
+            self.issues.add(where, found, remedy, "time")
+        days = to_days(cells, order)
         if unit not in DAYS_IN:
             self.issues.add(
-                f"{self.source.name}, column '{self.clock}'",
+                where,
                 f"it holds dates, and time_unit is {unit!r}.",
                 f"Set time_unit to one of {', '.join(DAYS_IN)}; times then count from each "
                 "subject's first row.",
                 "time",
             )
             return np.full(len(days), np.nan), np.isnan(days)
-        return since_first(days, self.codes) / DAYS_IN[unit], np.isnan(days)
+        written = find_date_orders(cells)
+        if len(orders) == 1 and written != ["ymd"] and self.schema.date_order is None:
+            first = "day" if order == "dmy" else "month"
+            self.issues.note(f"{where}: dates begin with the {first}.")
+        starts = first_times(days, self.codes)
+        self.read = Clock(self.schema.date_order or order, None, starts[:-1])
+        return (days - starts[self.codes]) / DAYS_IN[unit], np.isnan(days)
 
-    def _slots_of_visits(self) -> tuple[NDArray[np.int64], int]:
+    def _read_names(self) -> None:
+        """Find what stands before the number of every visit, as in `V1`."""
+        if self.schema.visit_prefix is not None:
+            self.read = Clock(visit_prefix=self.schema.visit_prefix)
+            return
+        texts = [t for t in self.source.texts.get(self.clock, ()) if t.lower() not in MISSING]
+        prefix = visit_prefix(texts) if texts else None
+        if prefix is not None:
+            self.read = Clock(visit_prefix=prefix)
+            self.issues.note(
+                f"{self.source.name}, column '{self.clock}': '{texts[0]}' is read as number "
+                f"{visit_number(texts[0], prefix).lstrip('0') or 0}."
+            )
+
+    def _slots_of_visits(self) -> tuple[NDArray[np.int64], int, float]:
         schema, times, known = self.schema, self.times, self.known
         self._problem(
             "visits that are not whole numbers",
@@ -125,12 +213,7 @@ class _Placing:
         slots = np.where(known, slots - schema.first_visit, -1)
         self._check_early(slots, schema.first_visit)
         if schema.n_visits is not None:
-            self._problem(
-                f"after the last of {schema.n_visits} visits",
-                self._found_at(known & (slots >= schema.n_visits)),
-                "Raise n_visits, or remove the rows.",
-            )
-            return slots, schema.n_visits
+            return slots, schema.n_visits, float(schema.first_visit + schema.n_visits - 1)
         n_slots = int(slots.max(initial=0)) + 1
         if n_slots > MOST_SLOTS:
             self._problem(
@@ -138,20 +221,17 @@ class _Placing:
                 [f"the largest is {times[int(slots.argmax())]:g}"],
                 "Number the visits 0, 1, 2, ..., or use time = with a grid.",
             )
-        return slots, min(n_slots, MOST_SLOTS)
+        n_slots = min(n_slots, MOST_SLOTS)
+        return slots, n_slots, float(schema.first_visit + n_slots - 1)
 
-    def _slots_of_times(self) -> tuple[NDArray[np.int64], int]:
+    def _slots_of_times(self) -> tuple[NDArray[np.int64], int, float]:
         schema, grid = self.schema, self.schema.grid
         if not grid:  # already a problem of the schema
-            return np.full(len(self.times), -1, dtype=np.int64), 1
+            return np.full(len(self.times), -1, dtype=np.int64), 1, np.inf
         end = grid_end(grid, schema.snap) if schema.end is None else schema.end
         slots = place_on_grid(np.where(self.known, self.times, grid[0]), grid, schema.snap, end)
         self._check_early(slots, grid[0])
-        if n_late := int((self.known & (slots == len(grid))).sum()):
-            self.issues.note(
-                f"{n_late} row(s) at or after {self.clock} = {end:g} are left out: the grid ends."
-            )
-        return slots, len(grid)
+        return slots, len(grid), end
 
     def _check_early(self, slots: NDArray[np.int64], first: float) -> None:
         self._problem(
@@ -185,6 +265,11 @@ class _Placing:
 
 def since_first(times: NDArray[Any], codes: NDArray[np.int64]) -> NDArray[np.float64]:
     """Time since the subject's first row; `codes` is -1 for rows without a subject."""
-    first = np.full(codes.max(initial=-1) + 2, np.inf)  # the last entry is for code -1
+    return np.asarray(times - first_times(times, codes)[codes])
+
+
+def first_times(times: NDArray[Any], codes: NDArray[np.int64]) -> NDArray[np.float64]:
+    """The first time of each subject; the last entry is for rows without one (code -1)."""
+    first = np.full(codes.max(initial=-1) + 2, np.inf)
     np.fmin.at(first, codes, times)
-    return np.asarray(times - first[codes])
+    return first

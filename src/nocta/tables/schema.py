@@ -7,11 +7,14 @@ it and lists every mistake. Model manifests hold `model_dump(mode="json", exclud
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, FiniteFloat
 
 from nocta.core.catalog import Catalog, Feature
+from nocta.tables.dates import DateOrder
+from nocta.tables.notation import Decimal
 
 if TYPE_CHECKING:
     from nocta.core.cohort import Cohort
@@ -42,6 +45,15 @@ class VisitFee(_Table):
     cost: float = 0.0
 
 
+class EventSpec(_Table):
+    """`[event]`: the label is whether an event happens soon after the visit."""
+
+    time: str  # column with the time of the event or the end of follow-up, on the clock of `time`
+    status: str  # column that says how follow-up ended
+    happened: list[str | int]  # texts of `status` that are events; any other is censored
+    within: float = Field(gt=0)  # how soon, in the unit of `time`
+
+
 class Schema(_Table):
     """The meaning of a long table, one row per subject and visit.
 
@@ -64,8 +76,14 @@ class Schema(_Table):
     time_unit: str | None = None  # for axis labels; for dates days, weeks, months or years
     label: str | None = None  # column with the class; empty cells are unlabeled
     classes: list[str | int] | None = None  # in their order; by default as in the table, sorted
+    bins: list[float] | None = None  # cuts a label of numbers into ranges, which are its classes
+    event: EventSpec | None = None  # instead of `label`
     context: list[str] = []  # columns that are free and known from the start
     categories: dict[str, list[str]] = {}  # each text of a column becomes its position here
+    nominal: list[str] = []  # context of categories without order: one column for each
+    decimal: Decimal | None = None  # sign in numbers that are text; by default as they show it
+    date_order: DateOrder | None = None  # of dates as 10.01.2025; by default as they show it
+    visit_prefix: str | None = None  # before the number in `visit`, as in V1; by default as there
     split: str | None = None  # column with each subject's split (train, val, test)
     group: str | None = None  # column whose subjects stay in the same split (two knees)
     name: str | None = None  # of the data set in results
@@ -94,13 +112,35 @@ class Schema(_Table):
             ("group", self.group),
             *(("context", c) for c in self.context),
         ]
+        if self.event is not None:
+            roles += [("event", self.event.time), ("event", self.event.status)]
         roles += [(f"features.{n}", c) for n, f in self.features.items() for c in f.columns or [n]]
         return [(role, column) for role, column in roles if column]
 
     def text_columns(self) -> set[str]:
         """Columns to read as text, exactly as written."""
-        single = {self.subject, self.label, self.split, self.group}
+        single = {self.subject, self.split, self.group}
+        single |= {self.event.status} if self.event else set()
+        single |= {self.label} if self.bins is None else set()
         return {c for c in single if c} | set(self.categories)
+
+    def listed_values(self) -> dict[str, list[str]]:
+        """The texts that are values of a column, even if they look like a missing value."""
+        listed = dict(self.categories)
+        if self.label is not None and self.bins is None and self.classes is not None:
+            listed[self.label] = [str(c) for c in self.classes]
+        if self.event is not None:
+            listed[self.event.status] = [str(s) for s in self.event.happened]
+        return listed
+
+    def context_columns(self) -> dict[str, list[str]]:
+        """Columns that each context column becomes: itself, or one for each of its categories."""
+        return {
+            name: [f"{name}={value}" for value in self.categories[name]]
+            if name in self.nominal and name in self.categories
+            else [name]
+            for name in self.context
+        }
 
     def catalog(self, n_times: int | None = None) -> Catalog:
         """The catalog of the schema, over `n_times` slots unless the schema says how many."""
@@ -113,7 +153,7 @@ class Schema(_Table):
         return Catalog(
             features=tuple(features),
             n_times=self.n_slots or n_times or 1,
-            context=tuple(self.context),
+            context=tuple(c for columns in self.context_columns().values() for c in columns),
             group_fees={name: g.fee for name, g in self.groups.items()},
             visit_fee=self.visit_fee.cost,
             currency=self.currency,
@@ -133,7 +173,7 @@ class Schema(_Table):
             "classes": list(cohort.classes),
             "time_unit": cohort.time_unit,
             "currency": catalog.currency,
-            "context": list(catalog.context),
+            "context": _context_of(base, catalog.context),
             "features": {
                 f.name: FeatureSpec(
                     cost=list(f.cost) if isinstance(f.cost, tuple) else f.cost,
@@ -149,3 +189,10 @@ class Schema(_Table):
         if not base.get("grid"):
             described["n_visits"] = catalog.n_times
         return cls.model_validate({**base, **described})
+
+
+def _context_of(base: Mapping[str, Any], names: tuple[str, ...]) -> list[str]:
+    """The context columns of a table that became these columns of a cohort."""
+    read = Schema.model_validate(base)
+    same = [c for columns in read.context_columns().values() for c in columns] == list(names)
+    return read.context if same else list(names)

@@ -13,7 +13,7 @@ from pydantic import BaseModel, ValidationError
 
 from nocta.core.errors import Kind, did_you_mean
 from nocta.tables.problems import Issues
-from nocta.tables.schema import FeatureSpec, GroupSpec, Schema, VisitFee
+from nocta.tables.schema import EventSpec, FeatureSpec, GroupSpec, Schema, VisitFee
 
 _COLUMN = "the name of a column, in quotes"
 _EXPECTED = {
@@ -30,6 +30,14 @@ _EXPECTED = {
     "classes": "a list of classes",
     "context": "a list of column names",
     "categories": 'a list of texts per column, such as sex = ["female", "male"]',
+    "bins": "a list of numbers, such as [5.7, 6.5]",
+    "nominal": "a list of context columns",
+    "decimal": '"." or ","',
+    "date_order": '"dmy", "mdy" or "ymd"',
+    "visit_prefix": 'text, such as "V"',
+    "event": "a table with time, status, happened and within",
+    "happened": "a list of the texts of `status` that are events",
+    "within": "a number above 0, in the unit of the times",
     "features": "a table per feature, such as [features.mri]",
     "groups": "a table per group, such as [groups.blood]",
     "visit_fee": "a table with its cost",
@@ -38,7 +46,10 @@ _EXPECTED = {
 _PLACEHOLDERS: dict[str, Any] = {
     **dict.fromkeys(("subject", "visit", "time", "label"), ""),
     **dict.fromkeys(("cost", "fee"), 0.0),
+    **dict.fromkeys(("status",), ""),
     "grid": [],
+    "happened": [],
+    "within": 1.0,
 }
 
 
@@ -105,7 +116,8 @@ def _known_keys(path: tuple[str, ...]) -> list[str] | None:
         return list(Schema.model_fields)
     if path[0] in parts:
         return None if len(path) == 2 else list(parts[path[0]].model_fields)
-    return list(VisitFee.model_fields) if path[0] == "visit_fee" else None
+    tables: dict[str, type[BaseModel]] = {"visit_fee": VisitFee, "event": EventSpec}
+    return list(tables[path[0]].model_fields) if path[0] in tables else None
 
 
 def _report_and_repair(data: dict[str, Any], path: tuple[str, ...], issues: Issues) -> None:
@@ -142,9 +154,33 @@ def _check_rules(schema: Schema, issues: Issues) -> None:
         if column not in used:
             hint = did_you_mean(column, used) or " Remove it."
             issues.add(f"{where}, [categories]", f"the schema uses no column '{column}'.{hint}")
+    _check_label(schema, where, issues)
+    for column in schema.nominal:
+        if column not in schema.context or column not in schema.categories:
+            issues.add(
+                where,
+                f"nominal names '{column}', which is not a context column with [categories].",
+                "Name columns of both, or remove it.",
+            )
     names = [str(c) for c in schema.classes or []]
     for name in sorted({n for n in names if names.count(n) > 1}):
         issues.add(where, f"class '{name}' is listed twice.", "List every class once.")
+
+
+def _check_label(schema: Schema, where: str, issues: Issues) -> None:
+    n_bins, n_classes = len(schema.bins or []) + 1, len(schema.classes or [])
+    if schema.label is not None and schema.event is not None:
+        issues.add(where, "it has both label and [event].", "Keep one of them.")
+    if schema.event is not None and schema.time is None:
+        issues.add(where, "[event] needs a time column.", "Give time and grid.", "time")
+    if schema.bins is None:
+        return
+    if schema.label is None:
+        issues.add(where, "bins cut a label, and there is none.", 'Add label = "...".')
+    if not schema.bins or any(b <= a for a, b in pairwise(schema.bins)):
+        issues.add(where, f"bins are {schema.bins}.", "List at least one number, in order.")
+    elif schema.classes is not None and n_classes != n_bins:
+        issues.add(where, f"bins make {n_bins} classes, and {n_classes} are listed.", "Match them.")
 
 
 def _check_clock(schema: Schema, where: str, issues: Issues) -> None:

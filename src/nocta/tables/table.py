@@ -16,19 +16,21 @@ from nocta.core.catalog import Catalog
 from nocta.core.cohort import Cohort
 from nocta.core.errors import DataError
 from nocta.tables.assemble import (
-    context_by_subject,
     flags_by_slot,
     labels_by_slot,
+    read_context,
     text_by_subject,
     values_by_slot,
 )
 from nocta.tables.columns import to_ids
+from nocta.tables.labels import read_event, read_labels
 from nocta.tables.problems import Issues
 from nocta.tables.rows import Rows, read_rows, read_subjects
 from nocta.tables.schema import Schema
 from nocta.tables.schema_file import load_schema
-from nocta.tables.source import Source, open_source
-from nocta.tables.validate import check_columns, read_labels, read_numbers
+from nocta.tables.source import Source, drop_repeats, open_source
+from nocta.tables.understand import note_missing_words, understand
+from nocta.tables.validate import check_columns, read_numbers
 
 log = logging.getLogger(__name__)
 
@@ -84,14 +86,23 @@ def read_table(
         return gather_parts(table, schema, optional)
     issues = Issues()
     parsed = load_schema(schema, issues)
-    source = open_source(table, issues, parsed.text_columns() if parsed else ())
+    source = open_source(table, issues)
     cohort = None
     if parsed is not None and source is not None:
         check_columns(source, parsed, issues, optional=optional)
+        source = prepare(source, parsed, issues)
         cohort = _cohort(source, parsed, issues, part)
     issues.raise_problems(table_name(table))
     assert cohort is not None
     return Reading(cohort, tuple(issues.notes))
+
+
+def prepare(source: Source, schema: Schema, issues: Issues) -> Source:
+    """The source without repeated rows, its numbers read as they are written."""
+    keys = [c for c in (schema.subject, schema.clock) if c in source.columns]
+    source = drop_repeats(source, keys, issues) if len(source) and len(keys) == 2 else source
+    note_missing_words(source, schema, issues)
+    return understand(source, schema, issues)
 
 
 def table_name(table: Any) -> str:
@@ -100,8 +111,13 @@ def table_name(table: Any) -> str:
 
 
 def _cohort(source: Source, schema: Schema, issues: Issues, part: bool) -> Cohort | None:
-    if schema.label is None:
-        issues.add(issues.schema, "it names no label column.", 'Add label = "...".')
+    if schema.label is None and schema.event is None:
+        issues.add(
+            issues.schema,
+            "it names no label column.",
+            'Add label = "..." (classes; bins = [...] cuts a number into classes), or [event] for '
+            "the time to an event.",
+        )
     if not len(source):
         issues.add_empty(source.name)
         read_catalog(schema, None, issues)
@@ -120,13 +136,10 @@ def _cohort(source: Source, schema: Schema, issues: Issues, part: bool) -> Cohor
         if not part:
             _check_first_slot(source, schema, rows, issues)
     catalog = read_catalog(schema, rows, issues)
-    labels: list[int] = []
-    classes: list[str] = []
-    if schema.label and schema.label in source.columns:
-        labels, classes = read_labels(source, schema, issues, part=part)
+    labels, classes = _labels(source, schema, rows, issues, part)
     if rows is None:
         return None
-    context = context_by_subject(source, schema.context, rows, columns, issues)
+    context = read_context(source, schema, rows, columns, issues)
     groups = text_by_subject(source, schema.group, "group", rows, issues)
     split = text_by_subject(source, schema.split, "split", rows, issues)
     _check_groups(groups, split, issues)
@@ -148,13 +161,30 @@ def _cohort(source: Source, schema: Schema, issues: Issues, part: bool) -> Cohor
         slot_times=tuple(schema.grid) if schema.grid else None,
         time_unit=schema.time_unit or ("time" if schema.grid else "visit"),
         fixed_split=None if split is None else np.array(split),
-        schema=_resolved(schema, catalog, classes),
+        schema={**_resolved(schema, catalog, classes), **written(source, rows)},
     )
+
+
+def _labels(
+    source: Source, schema: Schema, rows: Rows | None, issues: Issues, part: bool
+) -> tuple[list[int], list[str]]:
+    """The class of every row, and the classes; empty if they cannot be read."""
+    if schema.label and schema.label in source.columns:
+        return read_labels(source, schema, issues, part=part)
+    if schema.event is not None and rows is not None:
+        return read_event(source, schema, rows, issues)
+    return [], []
+
+
+def written(source: Source, rows: Rows) -> dict[str, str]:
+    """Keys of the schema for how the table was written, where it is not the usual way."""
+    return {**({"decimal": ","} if source.decimal == "," else {}), **rows.clock.keys()}
 
 
 def _resolved(schema: Schema, catalog: Catalog, classes: list[str]) -> dict[str, Any]:
     """The schema as plain data, with classes and number of visits as found in the table."""
     data: dict[str, Any] = schema.model_dump(mode="json", exclude_none=True)
+    data = {key: value for key, value in data.items() if key != "nominal" or value}
     data["classes"] = classes
     if not schema.grid:
         data["n_visits"] = catalog.n_times
@@ -197,6 +227,14 @@ def _check_groups(groups: list[str] | None, split: list[str] | None, issues: Iss
 
 def _note_unusual(catalog: Catalog, values: NDArray[np.float32], issues: Issues) -> None:
     """Note features that are never recorded, or recorded when they cannot be acquired."""
+    note_closed(catalog, values, issues)
+    for m, feature in enumerate(catalog.features):
+        if np.isnan(values[:, :, catalog.owner == m]).all():
+            issues.note(f"'{feature.name}' is never recorded.")
+
+
+def note_closed(catalog: Catalog, values: NDArray[np.float32], issues: Issues) -> None:
+    """Note records at visits at which their feature cannot be acquired."""
     for m, feature in enumerate(catalog.features):
         recorded = np.any(~np.isnan(values[:, :, catalog.owner == m]), axis=2)
         if closed := int(recorded[:, ~catalog.open_slots[:, m]].sum()):
@@ -204,5 +242,3 @@ def _note_unusual(catalog: Catalog, values: NDArray[np.float32], issues: Issues)
                 f"{closed} records of '{feature.name}' are at visits at which it cannot be "
                 "acquired; they are not used."
             )
-        if not recorded.any():
-            issues.note(f"'{feature.name}' is never recorded.")

@@ -11,7 +11,7 @@ import numpy as np
 from nocta.core.catalog import Catalog
 from nocta.core.cohort import Cohort
 from nocta.core.errors import DataError, Kind, Problem, did_you_mean, problems_error
-from nocta.tables.columns import Numbers, class_name, is_number, to_numbers, to_text
+from nocta.tables.columns import Numbers, to_numbers
 from nocta.tables.problems import Issues, enumerate_some
 from nocta.tables.schema import Schema
 from nocta.tables.source import Source
@@ -61,31 +61,40 @@ def read_numbers(
     *,
     kind: Kind = "data",
     allowed: str | None = None,
+    prefix: str = "",
 ) -> Numbers:
     """A column as numbers; cells that are not numbers, or infinite, are problems.
 
-    Text becomes a number by the schema's `categories`. The text `allowed` is not a problem; it
-    stays in `Numbers.wrong`.
+    Text becomes a number by the schema's `categories`. The text `allowed`, in a history, is not a
+    problem; it stays in `Numbers.wrong`. Numbers may follow the `prefix`.
     """
     categories = schema.categories.get(column)
-    numbers = to_numbers(source.frame[column], categories)
+    numbers = to_numbers(source.frame[column], categories, source.decimal, prefix)
     wrong = {row: text for row, text in numbers.wrong.items() if text.lower() != allowed}
     where = f"{source.name}, column '{column}'"
     places = [f"'{text}' ({source.place_of(row)})" for row, text in wrong.items()]
     what = "not a number" if categories is None else "not in its [categories]"
-    issues.add_each(where, what, places, _remedy(next(iter(wrong.values()), ""), categories), kind)
+    remedy = _remedy(next(iter(wrong.values()), ""), categories, allowed is not None)
+    issues.add_each(where, what, places, remedy, kind)
     places = [source.place_of(row) for row in numbers.infinite]
     remedy = "Give a finite number, or leave the cell empty."
     issues.add_each(where, "infinite or too large", places, remedy, kind)
     return numbers
 
 
-def _remedy(text: str, categories: list[str] | None) -> str:
+def _remedy(text: str, categories: list[str] | None, history: bool) -> str:
     if categories is not None:
         hint = did_you_mean(text, categories)
+        if history:
+            return (
+                f"The model knows {categories}.{hint} Leave the cell empty if the value is new, or "
+                "fit a new model on data that have it."
+            )
         return f"Use one of {categories}, or add it there.{hint}"
     if re.fullmatch(r"-?\d+,\d+", text):
         return "Write decimals with a point."
+    if re.fullmatch(r"-?\d*\.\d+", text):
+        return 'Write decimals with a comma, or correct decimal = "," in the schema.'
     if re.match(r"[<>]=?\s*\d", text):
         return "Replace the limit with a number."
     if re.match(r"\d{4}-\d{2}-\d{2}|\d{1,2}[./]\d{1,2}[./]\d{2,4}", text):
@@ -94,70 +103,6 @@ def _remedy(text: str, categories: list[str] | None) -> str:
         "Correct them, leave the cells empty, or, if the column is text, list its values "
         "under [categories]."
     )
-
-
-def read_labels(
-    source: Source, schema: Schema, issues: Issues, *, part: bool = False
-) -> tuple[list[int], list[str]]:
-    """Class index of every row, -1 for none, and the classes in their order.
-
-    A `part` of a larger table may lack some classes.
-    """
-    assert schema.label is not None
-    where = f"{source.name}, column '{schema.label}'"
-    texts = [None if t is None else class_name(t) for t in to_text(source.frame[schema.label])]
-    seen = {t for t in texts if t is not None}
-    _report_mixed_labels(source, texts, where, issues)
-    if schema.classes is None:
-        classes = order_classes(seen)
-    else:
-        classes = [class_name(str(c)) for c in schema.classes]
-        _report_unknown_classes(source, texts, classes, where, issues)
-    if len(seen) < 2 and not part:
-        found = f"the only class is '{seen.pop()}'" if seen else "no row has a label"
-        issues.add(where, f"{found}.", "A label needs at least two classes.")
-    index = {c: i for i, c in enumerate(classes)}
-    return [-1 if t is None else index.get(t, -1) for t in texts], classes
-
-
-def order_classes(names: Collection[str]) -> list[str]:
-    """Classes in numeric order if all are numbers, else in alphabetical order."""
-    numeric = all(is_number(name) for name in names)
-    return sorted(names, key=lambda name: (float(name), name) if numeric else (0.0, name))
-
-
-def _report_mixed_labels(
-    source: Source, texts: list[str | None], where: str, issues: Issues
-) -> None:
-    cells = [(i, t) for i, t in enumerate(texts) if t is not None]
-    numbers = [cell for cell in cells if is_number(cell[1])]
-    words = [cell for cell in cells if not is_number(cell[1])]
-    if numbers and words:
-        few, kind, other = (words, "text", "numbers")
-        if len(words) > len(numbers):
-            few, kind, other = (numbers, "numbers", "text")
-        issues.add_each(
-            where,
-            f"the label changes type: mostly {other}, but {kind} here",
-            [f"'{text}' ({source.place_of(i)})" for i, text in few],
-            "Use either numbers or text throughout.",
-        )
-    issues.add_each(
-        where,
-        "labels that are not whole numbers",
-        [f"{t} ({source.place_of(i)})" for i, t in numbers if re.search("[.eE]", t)],
-        "Labels are classes; cut a continuous outcome into ranges.",
-    )
-
-
-def _report_unknown_classes(
-    source: Source, texts: list[str | None], classes: list[str], where: str, issues: Issues
-) -> None:
-    first = {t: i for i, t in reversed(list(enumerate(texts))) if t is not None}
-    for text in sorted(first.keys() - set(classes), key=first.__getitem__):
-        hint = did_you_mean(text, classes) or f" Classes are: {', '.join(classes)}."
-        place = f"'{text}' ({source.place_of(first[text])})"
-        issues.add(where, f"{place} is not in classes.{hint}", "Add it there.")
 
 
 def check_classes(

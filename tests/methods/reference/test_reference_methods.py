@@ -9,7 +9,12 @@ import pytest
 
 from nocta.core.errors import ConfigError, NotFittedError
 from nocta.core.history import History
-from nocta.core.operating_points import COST_SHARE, cost_of_everything
+from nocta.core.operating_points import (
+    CurveEnds,
+    cost_and_loss,
+    cost_of_everything,
+    positions_on_curve,
+)
 from nocta.core.rollout import rollout
 from nocta.evaluation.frontier import Frontier
 from nocta.methods.reference.greedy import greedy_path, slot_blocks
@@ -67,15 +72,15 @@ def test_settings_go_from_cheap_to_dear(name, counter):
 
 
 @pytest.mark.parametrize("name", ["random", "static"])
-def test_operating_points_spread_from_five_to_ninety_per_cent(name, counter):
+def test_operating_points_spread_along_the_curve(name, counter):
     method = fitted(name, counter, OraclePredictor())
-    total = cost_of_everything(counter[1])
-    costs = np.array(
-        [rollout(method.policy(s), counter[1]).cost for s in method.settings(counter[1], 6)]
-    )
-    targets = np.linspace(*COST_SHARE, 6) * total
-    assert len(costs) == 6
-    assert np.abs(costs - targets).max() <= 0.08 * total
+    val = counter[1]
+    points = [cost_and_loss(rollout(method.policy(s), val)) for s in method.settings(val, 6)]
+    ends = CurveEnds.of(OraclePredictor(), val)
+    found, length = positions_on_curve(*zip(*points, strict=True), ends)
+    assert len(points) == 6
+    gaps = np.diff([0.0, *found, length])
+    assert gaps.max() <= 2.5 * length / 7
 
 
 def test_random_is_matched_to_the_cost_on_other_subjects(counter):

@@ -175,7 +175,7 @@ def test_another_share_than_the_middle_one_must_be_clearly_better(
     monkeypatch.setattr(DefaultPlanner, "regret", regret)
     planner = DefaultPlanner.__new__(DefaultPlanner)
     planner.cost_scale = 1.0
-    found = planner._least_regret(used.append, tiny_parts[1], seed=0)
+    found = planner.least_regret(used.append, tiny_parts[1], 0, preferred=0.5)
     assert found == chosen
     assert set(used) == {0.0, 0.5, 1.0}
 

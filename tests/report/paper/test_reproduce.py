@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 
 from nocta.cli.app import app
 from nocta.core.errors import ConfigError
-from nocta.exact import synthetic_task
+from nocta.exact import solve_yardstick, synthetic_task
 from nocta.report.paper import Recipe, Request, find_recipe, reproduce
 from nocta.report.paper.complexity import (
     QUICK,
@@ -147,11 +147,13 @@ def test_theory_holds_on_every_task(tmp_path: Path) -> None:
 
 
 def test_exact_planning_is_set_beside_the_optimum() -> None:
-    table = noct_sheet(synthetic_task(horizon=4)).frame
+    table = noct_sheet(solve_yardstick(synthetic_task(horizon=4))).frame
     assert set(table["loss"]) == {"error", "cross-entropy"}
     assert not table.duplicated(["loss", "cost"]).any()
     assert (table["share_of_optimum"] <= 1 + 1e-9).all()
     assert table["share_of_optimum"].max() == pytest.approx(1.0)
+    assert table["gain_accuracy"].max() == pytest.approx(1.0)
+    assert (table["gain_cross_entropy"].dropna() <= 1 + 1e-9).all()
     assert table["cost"].max() > table["cost"].min() == 0.0
 
 

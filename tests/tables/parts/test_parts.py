@@ -11,10 +11,11 @@ import pytest
 
 from nocta.core.cohort import Cohort
 from nocta.core.errors import DataError, DataFileMissing
+from nocta.tables.labels import order_classes
 from nocta.tables.parts.parts import CohortParts, _occurring_twice
 from nocta.tables.parts.stored import StorageLimits, StoredCohort, gather_parts, store
 from nocta.tables.table import read_table
-from nocta.tables.validate import DIVIDING, order_classes
+from nocta.tables.validate import DIVIDING
 from nocta.testing import tiny_cohort
 
 SCHEMA = """subject = "id"

@@ -87,6 +87,7 @@ class Asac(RetrainedMethod):
 
     name = "asac"
     shares_predictor = True
+    adapts_predictor = True
     knob = "mu"
     knob_range: ClassVar[tuple[float, float]] = (0.2, 2.0)
 

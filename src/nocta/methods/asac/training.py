@@ -11,15 +11,14 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from nocta.core.catalog import Catalog
 from nocta.core.cohort import Cohort
-from nocta.core.environment import Availability, offered_slots
+from nocta.core.environment import Availability
 from nocta.core.history import History
 from nocta.core.losses import pair_losses
-from nocta.core.predictor import Network, Predictor
+from nocta.core.predictor import Predictor
+from nocta.planning.gates import GatedCohort, gate_costs
 from nocta.planning.objective import losses_at_times
 from nocta.predictors.cross_fitted import CrossFittedPredictor
-from nocta.predictors.encoding import EncodedCohort
 from nocta.predictors.neural import cross_entropy
 from nocta.predictors.training import TrainingConfig, train
 
@@ -78,7 +77,7 @@ class JointTraining:
         cohort, options = self.cohort, self.options
         self.small = len(cohort) < SMALL
         self.rng = np.random.default_rng(self.seed)
-        self.data = [Gated(m, cohort, self.availability) for m in self.predictor.networks]
+        self.data = [GatedCohort(m, cohort, self.availability) for m in self.predictor.networks]
         encoder = self.data[0].encoder
         self.selector = Selector(
             encoder.width,
@@ -108,7 +107,7 @@ class JointTraining:
             check_every=max(1, epochs // 12),
         )
         n_steps = config.n_steps(len(self.cohort))
-        seen = Gated(self.predictor.networks[0], val, self.availability)
+        seen = GatedCohort(self.predictor.networks[0], val, self.availability)
 
         def batch_loss(index: NDArray[np.int64]) -> Tensor:
             self.done += 1 / n_steps
@@ -138,7 +137,7 @@ class JointTraining:
             selector_loss = self._policy_gradient(index, gates, stage)
         return selector_loss + self._predictor_loss(index, gates.detach())
 
-    def _draw(self, data: Gated, index: Tensor, *, explore: bool) -> Tensor:
+    def _draw(self, data: GatedCohort, index: Tensor, *, explore: bool) -> Tensor:
         """Gates `(b, L, M)`, visit by visit; drawn at random, or those more likely open."""
         slots, frame, closed = data.slots[index], data.frame[index], data.closed[index]
         before, state, drawn = torch.zeros_like(slots[:, 0]), None, []
@@ -211,37 +210,6 @@ class JointTraining:
             index, gates = index[learn], gates[learn]
         data = self.data[which]
         return cross_entropy(data.logits(index, gates), data.labels[index])
-
-
-class Gated(EncodedCohort):
-    """A cohort seen through gates, by one predictor; gates to what is not offered stay closed."""
-
-    def __init__(self, member: Network, cohort: Cohort, availability: Availability) -> None:
-        super().__init__(member.encoder_, cohort)
-        self.closed = torch.from_numpy(~offered_slots(cohort, availability))
-        self.member, self.encoder = member, member.encoder_
-
-    def gated(self, index: Tensor, gates: Tensor) -> Tensor:
-        """Inputs `(b, L, width)`; gates may carry a gradient."""
-        return torch.cat([self.slots[index] * gates[..., self.owner], self.frame[index]], dim=2)
-
-    def logits(self, index: Tensor, gates: Tensor) -> Tensor:
-        out: Tensor = self.member.net_(self.gated(index, gates)) / self.member.temperature_
-        return out
-
-
-def gate_costs(catalog: Catalog, gates: Tensor) -> Tensor:
-    """What open gates cost at every visit, fees included, `(n, L, M)` to `(n, L)`, with gradient.
-
-    Example:
-        >>> from nocta.testing import tiny_cohort
-        >>> gate_costs(tiny_cohort(1).catalog, torch.ones(1, 4, 2))[0].tolist()
-        [4.5, 4.5, 4.5, 4.5]
-    """
-    total = (gates * torch.from_numpy(catalog.costs).to(gates.dtype)).sum(dim=2)
-    for members, fee in zip(catalog.group_members, catalog.group_fee_values, strict=True):
-        total = total + float(fee) * (1 - (1 - gates[..., torch.from_numpy(members)]).prod(dim=2))
-    return total + catalog.visit_fee * (1 - (1 - gates).prod(dim=2))
 
 
 def judge(

@@ -48,7 +48,8 @@ from numpy.typing import NDArray
 
 from nocta.core.cohort import Cohort
 from nocta.core.environment import Environment
-from nocta.core.operating_points import cost_targets, spread_knob
+from nocta.core.knob_search import search_knob
+from nocta.core.operating_points import CurveEnds, cost_and_loss, cost_of_everything
 from nocta.core.options import Count, Preset, Share
 from nocta.core.policy import Decision, Observation, Policy
 from nocta.core.predictor import Predictor, require_network
@@ -138,6 +139,7 @@ class Dime(Method):
 
     name = "dime"
     shares_predictor = True
+    adapts_predictor = True
     acts_within_visit = True
 
     stop: Stop = "threshold"
@@ -201,16 +203,19 @@ class Dime(Method):
 
     def settings(self, val: Cohort, n_points: int) -> list[dict[str, Any]]:
         require_fitted(self, "value_")
-        targets = cost_targets(val, n_points)
-        if self.stop == "budget":
-            return [{"budget": round(float(b), 6)} for b in targets]
         rules: dict[str, Any] = {"availability": self.availability, "results": self.results}
 
-        def cost_at(limit: float) -> float:
-            return rollout(self._policy_at(limit), val, **rules).cost
+        def point_at(value: float) -> tuple[float, float]:
+            if self.stop == "budget":
+                policy = self._policy_at(-np.inf, budget=value)
+                return cost_and_loss(rollout(policy, val, budget=value, **rules))
+            return cost_and_loss(rollout(self._policy_at(value), val, **rules))
 
-        high = self._highest_limit(val)
-        knobs = spread_knob(cost_at, (1e-4 * high, high), targets, n_evaluations=3 * n_points)
+        high = cost_of_everything(val) if self.stop == "budget" else self._highest_limit(val)
+        ends = CurveEnds.of(self.predictor_, val)
+        knobs = search_knob(point_at, (1e-4 * high, high), ends, n_points)
+        if self.stop == "budget":
+            return [{"budget": round(float(limit), 6)} for limit in knobs]
         if self.stop == "confidence":
             return [{"confidence": 1 - limit} for limit in knobs]
         return [{"threshold": limit} for limit in knobs]

@@ -16,7 +16,9 @@ from numpy.typing import NDArray
 
 from nocta.core.cohort import Cohort, even_rows
 from nocta.core.errors import ConfigError
-from nocta.core.operating_points import cost_targets, nearest_to_targets, spread_knob
+from nocta.core.history import History
+from nocta.core.knob_search import search_knob
+from nocta.core.operating_points import CurveEnds, mean_loss, spread_points
 from nocta.core.options import read_options
 from nocta.core.policy import Policy
 from nocta.core.predictor import Predictor
@@ -112,7 +114,7 @@ class Everything(Reference):
 class Random(Reference):
     """Acquires each open slot with the same probability.
 
-    The setting is `{"probability": p}`; values are chosen to match the costs aimed at.
+    The setting is `{"probability": p}`.
     """
 
     name = "random"
@@ -130,16 +132,13 @@ class Random(Reference):
         require_fitted(self, "predictor_")
         draws = np.random.default_rng(self.seed_).random(val.recorded.shape)
 
-        def cost_at(probability: float) -> float:
-            return float(val.catalog.cost_of((draws < probability) & val.recorded).mean())
+        def point_at(probability: float) -> tuple[float, float]:
+            known = History.of(val, draws < probability)
+            loss = mean_loss(val.labels, self.predictor_.predict_proba(known))
+            return float(val.catalog.cost_of(known.acquired).mean()), loss
 
-        knobs = spread_knob(
-            cost_at,
-            (1e-3, 1.0),
-            cost_targets(val, n_points),
-            n_evaluations=12 * n_points,
-            tolerance=0.002,
-        )
+        ends = CurveEnds.of(self.predictor_, val)
+        knobs = search_knob(point_at, (1e-3, 1.0), ends, n_points)
         return [{"probability": round(p, 6)} for p in knobs]
 
     def _policy(self, setting: dict[str, Any]) -> Policy:
@@ -184,8 +183,8 @@ class AlongPath(Reference):
 
     def settings(self, val: Cohort, n_points: int) -> list[dict[str, Any]]:
         require_fitted(self, "path_")
-        costs = self.path_.costs[1:]
-        steps = 1 + nearest_to_targets(costs, within_reach(val, n_points, costs))
+        ends = CurveEnds.of(self.predictor_, val)
+        steps = 1 + spread_points(self.path_.costs[1:], self.path_.losses[1:], ends, n_points)
         return [{"n_slots": int(self.path_.plans[k].sum())} for k in steps]
 
     def _plan(self, setting: dict[str, Any]) -> NDArray[np.bool_]:
@@ -249,10 +248,3 @@ class FirstVisit(AlongPath):
     def _policy(self, setting: dict[str, Any]) -> Policy:
         features = np.asarray(self._plan(setting).any(axis=0))
         return FirstVisitPolicy(features, self.predictor_, self.path_.priority.min(axis=0))
-
-
-def within_reach(val: Cohort, n_points: int, costs: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Cost targets, scaled to what a method can spend."""
-    targets = cost_targets(val, n_points)
-    reach = min(1.0, float(costs.max(initial=0.0)) / float(targets[-1]) if targets[-1] else 1.0)
-    return targets * reach

@@ -10,13 +10,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nocta.core.cohort import Cohort
-from nocta.core.operating_points import nearest_to_targets
+from nocta.core.operating_points import CurveEnds, spread_points
 from nocta.core.options import read_options
 from nocta.core.policy import Policy
 from nocta.methods.contract import require_fitted
 from nocta.methods.fixed import FixedPlanPolicy
 from nocta.methods.reference.greedy import GreedyOptions, greedy_path
-from nocta.methods.reference.method import Reference, within_reach
+from nocta.methods.reference.method import Reference
 from nocta.model.state import Arrays, State
 
 
@@ -83,10 +83,9 @@ class Periodic(Reference):
 
     def settings(self, val: Cohort, n_points: int) -> list[dict[str, Any]]:
         require_fitted(self, "rhythms_")
-        costs = np.array([r.cost for r in self.rhythms_])
-        chosen = [
-            self.rhythms_[i] for i in nearest_to_targets(costs, within_reach(val, n_points, costs))
-        ]
+        points = [r.cost for r in self.rhythms_], [r.loss for r in self.rhythms_]
+        ends = CurveEnds.of(self.predictor_, val)
+        chosen = [self.rhythms_[i] for i in spread_points(*points, ends, n_points)]
         return [
             {
                 "every": r.every,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, Self
 
@@ -13,6 +13,7 @@ from torch import Tensor
 
 from nocta.core.catalog import Catalog
 from nocta.core.cohort import Cohort, even_rows
+from nocta.core.losses import pair_losses
 from nocta.core.operating_points import cost_of_everything
 from nocta.core.options import Preset
 from nocta.core.predictor import Predictor
@@ -23,11 +24,14 @@ from nocta.planning.space import ActionTable
 from nocta.predictors.cross_fitted import CrossFittedPredictor, as_cross_fitted
 from nocta.predictors.fitting import fit_predictor
 
-EstimatorName = Literal["amortized", "contrastive", "ensemble"]
+EstimatorName = Literal["direct", "amortized", "contrastive", "ensemble"]
 #: Losses of subjects after requests, `(b,)` and `(b, L, M)` to `(b, L, kinds)`.
 Losses = Callable[[NDArray[np.int64], NDArray[np.bool_]], Tensor]
 #: Maximum number of subjects sampled to estimate what acquiring everything saves and costs.
 MOST_ASKED = 50_000
+#: Shares that validation chooses from, and the most subjects on whom one is tried.
+SHARES = (0.0, 0.5, 1.0)
+_MOST_TRIED = 300
 
 
 @dataclass(frozen=True)
@@ -41,6 +45,7 @@ class Task:
     progress: bool
     predictor: Predictor | None
     options: Any  # of the preset, checked
+    preset: Preset = "default"
 
     def cross_fitted(self, preset: Preset) -> CrossFittedPredictor:
         """The given predictor or the one of the preset, once per fold."""
@@ -82,13 +87,42 @@ class Planner(ABC):
             self._priced_for, self._priced = catalog, self.actions.at_prices(catalog)
         return self._priced
 
+    def realized(
+        self, cohort: Cohort, cost_weight: float
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Loss and charge of every subject after a roll-out, `(n,)` each."""
+        done = rollout(self.policy(cost_weight), cohort)
+        losses = np.nan_to_num(pair_losses(cohort.labels, done.probabilities))
+        return losses.sum(axis=1), done.costs
+
     def regret(self, cohort: Cohort, cost_weight: float) -> NDArray[np.float64]:
         """Realized loss plus weighted cost of every subject, in units of cost: what NOCT means."""
-        done = rollout(self.policy(cost_weight), cohort)
-        truth = np.maximum(cohort.labels, 0)[..., None]
-        chance = np.take_along_axis(done.probabilities, truth, axis=2)[..., 0]
-        losses = np.where(cohort.labeled, -np.log(np.maximum(chance, 1e-12)), 0.0)
-        return np.asarray(losses.sum(axis=1) / cost_weight + done.costs)
+        losses, costs = self.realized(cohort, cost_weight)
+        return np.asarray(losses / cost_weight + costs)
+
+    def least_regret(
+        self,
+        use: Callable[[float], None],
+        val: Cohort,
+        seed: int,
+        preferred: float,
+        factors: Sequence[float] = (0.3, 0.6, 1.0),
+        n_tried: int = _MOST_TRIED,
+    ) -> float:
+        """The preferred share, unless another has clearly less loss plus cost on validation.
+
+        "Clearly" is by more than a standard error of the difference, over some cost weights, given
+        as factors of the scale. `use` makes the planner plan with a share.
+        """
+        some = val.subset(np.random.default_rng(seed).permutation(len(val))[:n_tried])
+        regret = {}
+        for share in SHARES:
+            use(share)
+            tried = [self.regret(some, self.cost_scale * factor) for factor in factors]
+            regret[share] = np.sum(tried, axis=0)
+        lead = {share: regret[preferred] - own for share, own in regret.items()}
+        sure = {s: d.mean() - d.std() / np.sqrt(max(len(d) - 1, 1)) for s, d in lead.items()}
+        return max(SHARES, key=lambda share: (max(sure[share], 0.0), share == preferred))
 
     @abstractmethod
     def state(self) -> State:

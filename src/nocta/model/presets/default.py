@@ -7,7 +7,6 @@ fit serves every cost weight and budget.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Self
@@ -43,9 +42,8 @@ from nocta.planning.search import (
 from nocta.planning.space import MAX_EXHAUSTIVE, ActionTable
 from nocta.predictors.cross_fitted import CrossFittedPredictor
 
-#: Shares that validation chooses from, and the most subjects on whom one is tried.
-SHARES = (0.0, 0.5, 1.0)
-_MOST_TRIED = 300
+#: The share that is used unless validation clearly prefers another.
+_MIDDLE = 0.5
 
 
 @dataclass(eq=False)
@@ -168,7 +166,7 @@ class DefaultPlanner(Planner):
             def use(share: float) -> None:
                 self.amortized = committee.with_share(share)
 
-            share = self._least_regret(use, data.val, data.seed)
+            share = self.least_regret(use, data.val, data.seed, _MIDDLE)
         self.amortized = committee.with_share(share)
 
     def _own_plans(self, train: Cohort, rng: np.random.Generator, progress: bool) -> PlanMemory:
@@ -191,24 +189,8 @@ class DefaultPlanner(Planner):
         """Set a share: the one of the options, or the one with the least regret on validation."""
         given = getattr(self.options, share)
         if given is None:
-            given = self._least_regret(partial(setattr, self, share), val, seed)
+            given = self.least_regret(partial(setattr, self, share), val, seed, _MIDDLE)
         setattr(self, share, given)
-
-    def _least_regret(self, use: Callable[[float], None], val: Cohort, seed: int) -> float:
-        """The middle share, unless another has clearly less loss plus cost on validation.
-
-        "Clearly" is by more than a standard error of the difference, over three cost weights.
-        """
-        some = val.subset(np.random.default_rng(seed).permutation(len(val))[:_MOST_TRIED])
-        regret = {}
-        for share in SHARES:
-            use(share)
-            tried = [self.regret(some, self.cost_scale * factor) for factor in (0.3, 0.6, 1.0)]
-            regret[share] = np.sum(tried, axis=0)
-        middle = SHARES[len(SHARES) // 2]
-        lead = {share: regret[middle] - own for share, own in regret.items()}
-        sure = {s: d.mean() - d.std() / np.sqrt(max(len(d) - 1, 1)) for s, d in lead.items()}
-        return max(SHARES, key=lambda share: (max(sure[share], 0.0), share == middle))
 
     def state(self) -> Any:
         from nocta.model.presets.default_state import planner_state

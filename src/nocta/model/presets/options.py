@@ -7,6 +7,7 @@ from typing import Literal
 from pydantic import AliasChoices, Field
 
 from nocta.core.options import Count, NonNegative, Options, Positive, Share
+from nocta.planning.direct.training import DirectConfig
 from nocta.planning.estimators.bank import Index, Sampling
 from nocta.planning.estimators.future_distribution import Weighting
 from nocta.planning.estimators.retrieval import Kernel, Metric
@@ -14,6 +15,7 @@ from nocta.planning.objective import LossReduction, PlanningLoss
 from nocta.predictors.neural import ClassWeight
 
 SearchKind = Literal["beam", "uniform", "guided"]
+Form = Literal["closed-loop", "open-loop"]
 
 
 class DefaultOptions(Options):
@@ -58,6 +60,40 @@ class DefaultOptions(Options):
     """Plans in a sample search (`|O|`); every plan if there are no more."""
     amortized_share: Share | None = None
     """Weight of the amortized estimator in the ensemble; chosen on validation by default."""
+
+
+class DirectOptions(Options):
+    """Options of the estimator `"direct"`, in both presets."""
+
+    class_weight: ClassWeight = None
+    """`"balanced"` counters rare classes when the predictor is first fitted."""
+    form: Form = "closed-loop"
+    """`"closed-loop"`: later gates see the results of earlier ones, so a plan counts on what will
+    be learned on the way. `"open-loop"`: the whole plan is made from what is known now (NOCT), and
+    made again at every visit."""
+    hidden: Count | None = None
+    """Units of the network; chosen by the number of subjects by default."""
+    hindsight: Share = 0.9
+    """Share of a label that is replaced by the prediction from everything recorded."""
+    predictor_rate: NonNegative | None = None
+    """Learning rate with which the predictor adapts to the plans; 0 leaves it as it is. By default
+    0.004, or 0 with fewer than 500 training subjects."""
+    individual_share: Share | None = None
+    """Weight of the subject's own plan against the schedule for everybody; chosen on validation by
+    default."""
+    quick: bool = False
+    """A short fit, with worse plans."""
+
+    def config(self, adapts: bool = True) -> DirectConfig:
+        """What training needs of them; `adapts` says whether the predictor adapts by default."""
+        default = DirectConfig.predictor_rate if adapts else 0.0
+        rate = default if self.predictor_rate is None else self.predictor_rate
+        return DirectConfig(
+            closed_loop=self.form == "closed-loop",
+            hindsight=self.hindsight,
+            predictor_rate=rate,
+            quick=self.quick,
+        )
 
 
 class PaperOptions(Options):

@@ -14,7 +14,6 @@ from nocta.exact.optimum import accuracy_at
 from nocta.report.paper.evidence import Evidence
 from nocta.report.paper.page import Sheet
 from nocta.report.paper.recipes import Arm, Recipe
-from nocta.report.plots.frontier import METRIC_LABELS
 from nocta.report.published import PaperRow, published_for
 from nocta.runs.summary import (
     cost_range,
@@ -81,9 +80,10 @@ def paper_sheet(evidence: Evidence, rows: Sequence[PaperRow], place: str = "") -
         line: dict[str, Any] = {"method": row.method, **row.knob}
         line |= {"cost": row.cost, "cost_spread": row.cost_spread}
         seeds = 0
-        for metric in (m for m in evidence.metrics if m in row.metrics):
-            line[f"paper_{metric}"] = row.metrics[metric]
-            line[f"paper_{metric}_spread"] = row.spreads[metric]
+        for metric in evidence.shown:
+            if metric in row.metrics:
+                line[f"paper_{metric}"] = row.metrics[metric]
+                line[f"paper_{metric}_spread"] = row.spreads[metric]
             mean, error = math.nan, math.nan
             if arm is not None:
                 mean, error, seeds = quality_at(evidence.results, arm.label, metric, row.cost)
@@ -112,7 +112,7 @@ def regime_sheet(evidence: Evidence) -> Sheet | None:
         for name, share in (("low", LOW), ("high", HIGH)):
             cost = costs[0] + share * (costs[1] - costs[0])
             line: dict[str, Any] = {"method": arm.method, **arm.knob, "regime": name, "cost": cost}
-            for metric in evidence.metrics:
+            for metric in evidence.shown:
                 mean, error, seeds = quality_at(evidence.results, arm.label, metric, cost)
                 line |= {metric: mean, f"{metric}_error": error}
             lines.append({**line, "seeds": seeds})
@@ -131,18 +131,18 @@ def difference_sheet(evidence: Evidence) -> Sheet | None:
     references = _references(evidence.present)
     table = summarize_results(evidence.results, list(arms))
     lines = []
-    for row in table[table["quality"] == evidence.metrics[0]].itertuples():
+    for row in table[table["quality"].isin(evidence.shown)].itertuples():
         if not row.versus or not _is_asked(arms[row.method], arms[row.versus], references):
             continue
         ours, other = arms[row.method].varied, arms[row.versus].varied
-        line = {"method": ours, "less": other, "difference": row.mean}
+        line = {"quality": row.quality, "method": ours, "less": other, "difference": row.mean}
         line |= {"difference_error": row.standard_error, "seeds": row.n_seeds}
         lines.append({**line, "cost_low": row.cost_low, "cost_high": row.cost_high})
     if not lines:
         return None
     return Sheet(
         "differences",
-        f"Paired differences in {METRIC_LABELS[evidence.metrics[0]]}",
+        "Paired differences",
         lines,
         "Mean over the common costs, paired by seed; ±: one standard error.",
     )
@@ -162,9 +162,9 @@ def _is_asked(arm: Arm, other: Arm, references: dict[str, str]) -> bool:
 
 def points_sheet(evidence: Evidence) -> Sheet:
     arms = {arm.label: arm for arm in evidence.present}
-    columns = ["cost", *evidence.metrics]
+    columns = ["cost", *evidence.shown]
     lines = []
-    for found in mean_points(evidence.results, list(arms), columns, evidence.optimum):
+    for found in mean_points(evidence.results, list(arms), columns, evidence.yardstick):
         arm = arms[found.method]
         line: dict[str, Any] = {"method": arm.method, **arm.knob, "point": found.point + 1}
         for column, (mean, error) in found.means.items():

@@ -12,17 +12,19 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from nocta.core.errors import ConfigError, DataFileMissing
-from nocta.exact.optimum import OptimalFrontier
+from nocta.exact.curve import ExactCurve
+from nocta.exact.yardstick import Yardstick
 from nocta.report.paper.recipes import Arm, Recipe
 from nocta.report.published import PaperRow
 from nocta.report.tables import data_arguments
 from nocta.runs.compare import Comparison, compare
 from nocta.runs.method_options import typed
-from nocta.runs.optimum import shipped_optimum
+from nocta.runs.optimum import known_yardstick
 from nocta.runs.record import Job
 from nocta.runs.results import read_results
 from nocta.runs.setup import DataSource, Setup
 from nocta.runs.store import JobStore
+from nocta.runs.summary import side_by_side
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -124,14 +126,23 @@ class Evidence:
         first = self.setup.source.headline
         return (first,) if first == "accuracy" else (first, "roc_auc")
 
+    @property
+    def shown(self) -> tuple[str, ...]:
+        """What our own tables show: the paper's metrics and those that we show side by side."""
+        return tuple(dict.fromkeys((*self.metrics, *side_by_side(self.metrics[0]))))
+
     def printed(self, recipe: Recipe) -> list[PaperRow]:
         """The recipe's rows of the paper on these data; none if the data are not as published."""
         source = self.setup.source
         return [row for row in recipe.rows if source.is_as_published and row.dataset == source.data]
 
     @cached_property
-    def optimum(self) -> OptimalFrontier | None:
-        return shipped_optimum(self.setup.source)
+    def yardstick(self) -> Yardstick | None:
+        return known_yardstick(self.setup.source)
+
+    @property
+    def optimum(self) -> ExactCurve | None:
+        return None if self.yardstick is None else self.yardstick.optimum
 
 
 def gather(recipe: Recipe, request: Request) -> list[Evidence]:

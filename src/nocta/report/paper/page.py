@@ -30,8 +30,10 @@ NAMES = {
     "values": "feature values",
     "predictor": "prediction embedding",
     "embedding": "embedding network",
+    "accuracy": "accuracy",
     "ap": "AP",
     "roc_auc": "ROC AUC",
+    "cross_entropy": "cross-entropy",
 }
 _SPREADS = ("_error", "_spread")
 _TWO_DIGITS = ("cost", "cost_low", "cost_high", "growth", "measured")

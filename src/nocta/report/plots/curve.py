@@ -12,7 +12,7 @@ from nocta.core.errors import DataError
 from nocta.evaluation.frontier import Frontier
 
 #: Costs at which seeds with different numbers of points are compared.
-_N_COSTS = 10
+_N_COSTS = 12
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,9 @@ def mean_curve(frontiers: Sequence[Frontier]) -> Curve:
     low = max(float(f.costs[0]) for f in usable)
     high = min(float(f.costs[-1]) for f in usable)
     if len({len(f) for f in usable}) > 1:
-        costs = np.linspace(low, high, _N_COSTS) if low < high else np.array([low])
+        # As dense as the points are: they lie where something changes.
+        found = np.clip(np.concatenate([f.costs for f in usable]), low, high)
+        costs = np.unique(np.quantile(found, np.linspace(0, 1, _N_COSTS)))
         return _at_equal_cost(usable, costs)
     means = _point_by_point(usable)
     if len(usable) == 1 or low >= high:

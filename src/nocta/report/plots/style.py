@@ -32,6 +32,7 @@ class MethodStyle:
 
 #: In the order of the legend: ours, the paper's baselines, the reference policies.
 METHOD_STYLES: dict[str, MethodStyle] = {
+    "nocta-direct": MethodStyle("NOCT-Direct", "#B00020", "p", "-"),
     "nocta-ensemble": MethodStyle("NOCTA ensemble", "#000000", "*", "-"),
     "nocta-contrastive": MethodStyle("NOCT-Contrastive", "#D55E00", "o", (0, (9, 1.5))),
     "nocta-amortized": MethodStyle("NOCT-Amortized", "#0072B2", "s", "-"),

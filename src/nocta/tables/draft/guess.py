@@ -5,11 +5,12 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Collection
-from dataclasses import dataclass, field
 
 import numpy as np
 
 from nocta.tables.columns import factorize, is_number
+from nocta.tables.draft.label import draft_label
+from nocta.tables.draft.meaning import LABEL, MOST_CLASSES, Guess, Wish, first_of
 from nocta.tables.draft.seen import (
     Column,
     best_auc,
@@ -18,18 +19,13 @@ from nocta.tables.draft.seen import (
     only_at_first,
     share_distinct,
 )
-from nocta.tables.grid import Codes, DraftedGrid, draft_grid
+from nocta.tables.grid import Codes, draft_grid
 from nocta.tables.rows import since_first
-from nocta.tables.validate import order_classes
 
 _NUMBER = r"([_ ]?(id|no|nr|num|number|index|code))?"
 _SUBJECT = r"(subject|patient|participant|person|client|user|rid|ptid|pid|mrn|id)" + _NUMBER
 _VISIT = r"(visit|slot|wave|session|time[_ ]?point|exam|follow[_ ]?up|t)" + _NUMBER
 _TIME = r"(.*[_ ])?(time|years?|months?|weeks?|days?|hours?|date|elapsed)([_ ].*)?"
-_LABEL = (
-    r"(label|target|outcome|class|diagnosis|dx|stage|status|y|event|progression|response|death"
-    r"|died)([_ ].*)?"
-)
 #: Known only at the end: how long a subject lived or stayed, and the outcome.
 _LATER = (
     r"(.*[_ ])?(fu[_ ]?time|follow[_ ]?up|surviv(al|ed|or)|mortality|dead|deceased|death|died|los"
@@ -37,40 +33,20 @@ _LATER = (
     r"?(to|until|till)|next)([_ ].*)?"
 )
 _SPLIT_NAMES = {"train", "training", "val", "valid", "validation", "dev", "test", "holdout"}
+_WRITTEN = {"ymd": "", "dmy": " (day, month, year)", "mdy": " (month, day, year)"}
 _UNITS = ("years", "months", "weeks", "days", "hours")
-MOST_CLASSES = 20
 #: A single column with at least this ROC AUC may be an outcome.
 GIVEAWAY = 0.97
 
 
-@dataclass
-class Guess:
-    """The meaning of every column, and what to check."""
-
-    subject: str | None = None
-    visit: str | None = None
-    first_visit: int = 0
-    time: str | None = None
-    time_unit: str | None = None
-    grid: DraftedGrid | None = None
-    label: str | None = None
-    classes: list[str] = field(default_factory=list)
-    split: str | None = None
-    context: list[str] = field(default_factory=list)
-    features: list[str] = field(default_factory=list)
-    first_only: list[str] = field(default_factory=list)
-    categories: dict[str, list[str]] = field(default_factory=dict)
-    ignored: dict[str, str] = field(default_factory=dict)
-    unsure: list[str] = field(default_factory=list)
-    #: Why a column with a subject-like or visit-like name cannot be used.
-    obstacle: str = ""
-
-
-def guess_columns(columns: list[Column], priced: Collection[str] = ()) -> Guess:
+def guess_columns(
+    columns: list[Column], priced: Collection[str] = (), wish: Wish | None = None
+) -> Guess:
     """Find the subject, visit or time, label, split, context and features.
 
     Columns in the price list are features even if named like an outcome.
     """
+    wish = wish or Wish()
     guess = Guess()
     left = {c.name: c for c in columns}
     subject = _guess_subject(columns, guess)
@@ -88,10 +64,7 @@ def guess_columns(columns: list[Column], priced: Collection[str] = ()) -> Guess:
         if column.values and {v.lower() for v in column.values} <= _SPLIT_NAMES:
             guess.split = left.pop(column.name).name
             break
-    label = _guess_label(list(left.values()), codes, guess)
-    if label is not None:
-        guess.label = left.pop(label.name).name
-        _guess_classes(label, guess)
+    label = draft_label(left, codes, wish, guess)
     for column in left.values():
         if column.name not in priced and (like := _named_like(column)):
             guess.ignored[column.name] = f"named like {like}; it may reveal the label"
@@ -116,7 +89,7 @@ def _explain_roles(guess: Guess) -> None:
 
 def _named_like(column: Column) -> str:
     """What the name suggests that a policy must not see; empty if nothing."""
-    if column.matches(_LABEL):
+    if column.matches(LABEL):
         return "a label"
     return "something known only later" if column.matches(_LATER) else ""
 
@@ -133,21 +106,13 @@ def _point_out_giveaways(columns: dict[str, Column], label: Column, guess: Guess
             )
 
 
-def _first(key: str, candidates: list[Column], guess: Guess) -> Column:
-    """The first candidate; the others are mentioned."""
-    if len(candidates) > 1:
-        others = ", ".join(f"'{c.name}'" for c in candidates[1:])
-        guess.unsure.append(f"{key}: guessing '{candidates[0].name}'; {others} could be it too.")
-    return candidates[0]
-
-
 def _guess_subject(columns: list[Column], guess: Guess) -> Column | None:
     """A named identifier that repeats; else the first column that repeats and is never empty."""
     called = [c for c in columns if c.matches(_SUBJECT) and c.values and not c.dated]
     # Tolerate a few empty cells; they are listed as problems when the table is read.
     named = [c for c in called if len(c.values) < c.n_known and c.n_known >= 0.9 * len(c.texts)]
     if named:
-        return _first("subject", named, guess)
+        return first_of("subject", named, guess)
     if called:
         column = called[0]
         guess.obstacle = f"'{column.name}' has a subject-like name but " + (
@@ -171,6 +136,7 @@ def _guess_clock(columns: list[Column], codes: Codes, guess: Guess) -> Column | 
     """The column whose values differ within a subject; a visit-like or time-like name decides."""
     called = [c for c in columns if c.matches(_VISIT)]
     called += [c for c in columns if c.matches(_TIME) and c not in called]
+    called = [c.as_visits() for c in called]
     # Tolerate duplicate rows; they are listed as problems when the table is read.
     ranked = [c for c in called if c.numeric and share_distinct(c.numbers, codes) >= 0.98]
     ranked = ranked or [c for c in called if c.numeric and share_distinct(c.numbers, codes) > 0.5]
@@ -188,7 +154,8 @@ def _guess_clock(columns: list[Column], codes: Codes, guess: Guess) -> Column | 
             f"visit: No column has a visit-like name; guessing '{ranked[0].name}', which increases "
             "from row to row of each subject."
         )
-    clock = _first("visit", ranked, guess)
+    clock = first_of("visit", ranked, guess)
+    guess.visit_prefix = clock.prefix
     known = clock.numbers[~np.isnan(clock.numbers)]
     distinct = np.unique(known)
     if clock.whole and distinct[0] in (0, 1) and distinct[-1] - distinct[0] < 2 * distinct.size:
@@ -208,8 +175,15 @@ def _guess_grid(clock: Column, codes: Codes, guess: Guess) -> None:
     if clock.dated:
         times = since_first(times, codes)
         guess.time_unit = "days"
+        guess.date_order = None if clock.orders[0] == "ymd" else clock.orders[0]
+        if len(clock.orders) > 1:
+            guess.unsure.append(
+                f"date_order: no date of '{clock.name}' tells whether the day or the month comes "
+                'first; "mdy" is month first.'
+            )
         guess.unsure.append(
-            f"time: '{clock.name}' holds dates; they become days since the subject's first row."
+            f"time: '{clock.name}' holds dates{_WRITTEN[clock.orders[0]]}; they become days since "
+            "the subject's first row."
         )
     guess.grid = draft_grid(times, codes)
     guess.unsure.append(
@@ -217,51 +191,6 @@ def _guess_grid(clock: Column, codes: Codes, guess: Guess) -> None:
         + ("the times in the table" if guess.grid.planned else "typical visit times")
         + f"; {guess.grid.lost}. Replace them with your own schedule."
     )
-
-
-def _guess_label(columns: list[Column], codes: Codes, guess: Guess) -> Column | None:
-    """A column with a label-like name and few values; else the last column with few values."""
-    few = [c for c in columns if 2 <= len(c.values) <= MOST_CLASSES and (not c.numeric or c.whole)]
-    named = [c for c in few if c.matches(_LABEL)]
-    if named:
-        return _first("label", named, guess)
-    if called := [c for c in columns if c.matches(_LABEL) and c.values]:
-        n = len(called[0].values)
-        held = "one value only" if n == 1 else f"{n} different values"
-        held = "dates" if called[0].dated else held
-        guess.unsure.append(
-            f"label: '{called[0].name}' has a label-like name but holds {held}; a label has 2 to "
-            f"{MOST_CLASSES} classes."
-        )
-        return None
-    if few:
-        varying = [c for c in few if not constant_within(c, codes)] or few
-        guess.unsure.append(
-            f"label: No column has a label-like name; guessing '{varying[-1].name}', the last "
-            "column with few distinct values."
-        )
-        return varying[-1]
-    return None
-
-
-def _guess_classes(label: Column, guess: Guess) -> None:
-    """List text classes in alphabetical order; numeric classes need no list."""
-    # If numbers and text are mixed, one of the two is a mistake and not a class.
-    if any(is_number(value) for value in label.values):
-        return
-    guess.classes = order_classes(label.values)
-    use = "results list them in this order; change it if another order is natural."
-    if len(guess.classes) == 2:
-        use = (
-            f"the second, '{guess.classes[1]}', is the positive class for AP and ROC AUC; swap "
-            "them if the first should be."
-        )
-    guess.unsure.append(f"classes: those of '{label.name}' are in alphabetical order; {use}")
-    if len({name.casefold() for name in guess.classes}) < len(guess.classes):
-        guess.unsure.append(
-            f"classes: some of '{label.name}' differ only in upper and lower case; use one "
-            "spelling in the table, and list it once here."
-        )
 
 
 def _guess_role(column: Column, codes: Codes, clock: Column | None, guess: Guess) -> None:
@@ -274,7 +203,7 @@ def _guess_role(column: Column, codes: Codes, clock: Column | None, guess: Guess
             guess.unsure.append(f"features: '{name}' holds both numbers and text.")
         else:
             guess.categories[name] = sorted(column.values)
-            guess.unsure.append(f"categories: those of '{name}' are in alphabetical order.")
+            _explain_kept(column, guess)
     if clock is not None and only_at_first(column, codes, clock.numbers):
         guess.features.append(name)
         guess.first_only.append(name)
@@ -283,6 +212,25 @@ def _guess_role(column: Column, codes: Codes, clock: Column | None, guess: Guess
         )
     else:
         (guess.context if constant_within(column, codes) else guess.features).append(name)
+    if name not in guess.categories:
+        return
+    if name in guess.context and len(guess.categories[name]) > 2:
+        guess.nominal.append(name)
+        guess.unsure.append(
+            f"nominal: '{name}' becomes one column per value; if its values have an order, list "
+            "them in that order under [categories] and remove it from nominal."
+        )
+    else:
+        guess.unsure.append(f"categories: those of '{name}' are in alphabetical order.")
+
+
+def _explain_kept(column: Column, guess: Guess) -> None:
+    for word in column.kept:
+        count = sum(text == word for text in column.texts)
+        guess.unsure.append(
+            f"categories: '{word}' in '{column.name}' is read as a value ({count} cells); remove "
+            "it from the list if it means not recorded."
+        )
 
 
 def _unusable(column: Column) -> str:
@@ -293,9 +241,7 @@ def _unusable(column: Column) -> str:
         return ""
     if any(is_number(value) for value in column.values):
         return ""
-    comma = all(is_number(v.replace(",", ".")) for v in column.values)
-    kind = "numbers with a decimal comma; use a point" if comma else "text"
-    return f"{kind}, {len(column.values)} different values"
+    return f"text, {len(column.values)} different values"
 
 
 def _guess_panels(features: list[Column], guess: Guess) -> None:

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from dataclasses import dataclass, replace
-from typing import Any
 
-import narwhals as nw
 import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import rankdata
 
-from nocta.tables.columns import is_dated, to_days, to_numbers, to_text
+from nocta.tables.columns import find_date_orders, to_days, to_numbers, to_text
+from nocta.tables.dates import DateOrder, visit_number, visit_prefix
 from nocta.tables.grid import Codes, Times
 from nocta.tables.rows import since_first
-from nocta.tables.source import Source
+from nocta.tables.source import MISSING, Source, Texts
 
 
 @dataclass(frozen=True)
@@ -25,11 +25,17 @@ class Column:
     texts: list[str | None]  # its cells, `None` if empty
     numbers: NDArray[np.float64]  # its cells as numbers, or as days for dates; NaN if neither
     numeric: bool  # whether every cell is empty, a number or a date
-    dated: bool
+    orders: tuple[DateOrder, ...] = ()  # in which every cell is a date
+    kept: tuple[str, ...] = ()  # values that look like a missing one, such as `none`
+    prefix: str = ""  # before the number of every cell, as in V1
 
     def at(self, rows: NDArray[np.int64]) -> Column:
         """These rows of the column."""
         return replace(self, texts=[self.texts[i] for i in rows], numbers=self.numbers[rows])
+
+    @property
+    def dated(self) -> bool:
+        return bool(self.orders)
 
     @property
     def values(self) -> set[str]:
@@ -47,16 +53,44 @@ class Column:
         known = self.numbers[~np.isnan(self.numbers)]
         return self.numeric and not self.dated and bool((known % 1 == 0).all())
 
+    def as_visits(self) -> Column:
+        """The numbers in names of visits such as `V1`; the column itself if it has none."""
+        prefix = None if self.numeric else visit_prefix(self.values)
+        if prefix is None:
+            return self
+        texts = [None if t is None else visit_number(t, prefix) for t in self.texts]
+        numbers = np.array([np.nan if t is None else float(t) for t in texts])
+        return replace(self, numbers=numbers, numeric=True, prefix=prefix)
+
 
 def look_at(source: Source) -> list[Column]:
     """Every named column of a table."""
-    return [_column(name, source.frame[name]) for name in source.columns if name]
+    return [_column(name, source) for name in source.columns if name]
 
 
-def _column(name: str, series: nw.Series[Any]) -> Column:
-    numbers, dated = to_numbers(series), is_dated(series)
-    values = to_days(series) if dated else numbers.values
-    return Column(name, to_text(series), values, dated or not numbers.wrong, dated)
+def _column(name: str, source: Source) -> Column:
+    series = source.frame[name]
+    numbers, orders = to_numbers(series, decimal=source.decimal), find_date_orders(series)
+    if orders:
+        return Column(name, to_text(series), to_days(series, orders[0]), True, tuple(orders))
+    kept = _values_like_missing(source.texts.get(name, {})) if numbers.wrong else ()
+    return Column(name, to_text(series, kept), numbers.values, not numbers.wrong, kept=kept)
+
+
+def _values_like_missing(texts: Texts) -> tuple[str, ...]:
+    """`none`, if it is written like the other texts of its column: an answer, not a gap.
+
+    Programs write `None` or `NONE` for a gap, beside values that are not capitalized so.
+    """
+    others = Counter(_case(t) for t in texts if t.lower() not in MISSING and t.upper() != t.lower())
+    usual = max(others, key=others.__getitem__, default="")
+    return tuple(t for t in texts if t.lower() == "none" and _case(t) == usual)
+
+
+def _case(text: str) -> str:
+    if text.islower() or text.isupper():
+        return "lower" if text.islower() else "upper"
+    return "title" if text[:1].isupper() else ""
 
 
 def share_distinct(numbers: Times, codes: Codes) -> float:

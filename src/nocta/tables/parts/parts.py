@@ -20,17 +20,19 @@ from numpy.typing import NDArray
 from nocta.core.catalog import Catalog
 from nocta.core.errors import DataError, DataFileMissing
 from nocta.tables.columns import class_name, to_numbers, to_text
-from nocta.tables.history_table import HistoryTable, read_history
+from nocta.tables.history_table import Absent, HistoryTable, read_history
+from nocta.tables.labels import order_classes
 from nocta.tables.problems import Issues, enumerate_some
 from nocta.tables.schema import Schema
 from nocta.tables.schema_file import load_schema
+from nocta.tables.source import open_source
 from nocta.tables.table import Reading, SchemaLike, read_table
-from nocta.tables.validate import order_classes
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 SUFFIXES = (".parquet", ".pq")
+TEXT_SUFFIXES = (".csv", ".csv.gz", ".tsv")
 #: A single file with more rows than this is cut into parts.
 ROWS_PER_PART = 200_000
 
@@ -44,8 +46,15 @@ class Part:
     rows: tuple[int, int] | None = None  # first row and end, if it is not the whole file
 
     @property
+    def is_text(self) -> bool:
+        """Whether it is a text file, which is read as a whole."""
+        return self.path.suffix.lower() not in SUFFIXES
+
+    @property
     def n_rows(self) -> int:
         """Number of rows."""
+        if self.is_text:
+            return int(self.table().num_rows)
         if self.rows is not None:
             return self.rows[1] - self.rows[0]
         with _open(self.path) as file:
@@ -55,6 +64,8 @@ class Part:
         """The rows of the part, with all columns or those of `columns` that the file has."""
         from pyarrow import parquet
 
+        if self.is_text:
+            return _text_table(self.path, columns)
         with _open(self.path) as file:
             there = file.schema_arrow.names
             wanted = None if columns is None else [c for c in columns if c in there]
@@ -73,10 +84,12 @@ class Part:
         with self._named():
             return read_table(self._source(), schema, part=True, optional=optional)
 
-    def read_histories(self, schema: SchemaLike, catalog: Catalog) -> HistoryTable:
-        """What has been acquired for its subjects so far."""
+    def read_histories(
+        self, schema: SchemaLike, catalog: Catalog, absent: Absent = "refuse"
+    ) -> HistoryTable:
+        """What has been acquired for its subjects so far; see `read_history`."""
         with self._named():
-            return read_history(self._source(), schema, catalog)
+            return read_history(self._source(), schema, catalog, absent)
 
     def _source(self) -> Any:
         return self.path if self.rows is None else self.table()
@@ -125,7 +138,7 @@ class CohortParts:
             found.add(part)
         found.check_whole(parts)
         sizes = found.n_subjects
-        if path.is_file():
+        if path.is_file() and not parts[0].is_text:
             parts, sizes = _cut(parts[0], parsed.subject, rows_per_part)
         return cls(path, tuple(parts), np.array(sizes, dtype=np.int64), found.resolved(path))
 
@@ -139,12 +152,14 @@ class CohortParts:
 
 
 def list_files(path: Path) -> list[Path]:
-    """The Parquet files of a folder by name, or the one file itself."""
-    if path.is_file() and path.suffix.lower() in SUFFIXES:
+    """The Parquet files of a folder by name, or the one Parquet or CSV file itself."""
+    if path.is_file() and path.name.lower().endswith((*SUFFIXES, *TEXT_SUFFIXES)):
         return [path]
     if not path.is_dir():
-        found = "is not a Parquet file" if path.exists() else "does not exist"
-        raise DataFileMissing(f"'{path}' {found}; name a Parquet file, or a folder of them.")
+        found = "is not a Parquet or CSV file" if path.exists() else "does not exist"
+        raise DataFileMissing(
+            f"'{path}' {found}; name a Parquet or CSV file, or a folder of Parquet files."
+        )
     files = sorted(file for file in path.iterdir() if _is_part(file))
     if not files:
         raise DataFileMissing(f"'{path}' holds no Parquet file (a name that ends in .parquet).")
@@ -173,7 +188,7 @@ class _Survey:
 
         schema = self.schema
         visits = schema.visit if schema.visit and schema.n_visits is None else None
-        labels = schema.label if schema.classes is None else None
+        labels = schema.label if schema.classes is None and schema.bins is None else None
         wanted = [c for c in (schema.subject, visits, labels) if c]
         table = part.table(wanted)
         if schema.subject not in table.column_names:
@@ -249,6 +264,16 @@ def _cut(whole: Part, subject: str, most: int) -> tuple[list[Part], list[int]]:
         for i, (start, stop) in enumerate(zip(starts, stops, strict=True))
     ]
     return parts, sizes.tolist()
+
+
+def _text_table(path: Path, columns: Sequence[str] | None) -> pa.Table:
+    issues = Issues()
+    source = open_source(path, issues)
+    issues.raise_problems(path.name)
+    assert source is not None
+    wanted = source.columns if columns is None else [c for c in columns if c in source.columns]
+    found: pa.Table = source.frame.select(wanted).to_native()
+    return found
 
 
 def _series(values: Any) -> Any:

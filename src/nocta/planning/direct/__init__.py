@@ -1,0 +1,1 @@
+"""NOCT-Direct: a network that goes from what is known straight to the plan."""
