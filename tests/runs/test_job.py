@@ -14,7 +14,8 @@ from nocta.exact.task import synthetic_task
 from nocta.methods.fixed import FixedPlanPolicy
 from nocta.predictors.bayes import BayesPredictor
 from nocta.runs.details import ledger
-from nocta.runs.job import FittedPredictor, build_method, run_job
+from nocta.runs.job import run_job
+from nocta.runs.learning import FittedPredictor, build_method
 from nocta.runs.operating_points import operating_points
 from nocta.runs.record import Job, JobRecord
 from nocta.runs.results import COLUMNS, TIMES, plain

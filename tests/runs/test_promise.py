@@ -22,8 +22,9 @@ from nocta.methods.saving import SavedMethod, load_saved, save_method
 from nocta.model.nocta import NOCTA
 from nocta.predictors.bayes import BayesPredictor
 from nocta.predictors.cross_fitted import CrossFittedPredictor
-from nocta.runs.job import FittedPredictor, run_job
-from nocta.runs.promise import Promise
+from nocta.runs.job import run_job
+from nocta.runs.learning import FittedPredictor
+from nocta.runs.promise import Promise, ask
 from nocta.runs.record import Job
 from nocta.runs.setup import DataSource, Setup
 from nocta.testing import RunningMeanPredictor, tiny_cohort
@@ -31,8 +32,8 @@ from small_models import Parts
 
 
 def promise(policy: Policy, cohort: Cohort, budget: float | None = None) -> Promise:
-    outcome = rollout(policy, cohort, budget=budget)
-    return Promise.of(policy, cohort, outcome, budget=budget, seed=0)
+    expected = ask(policy, cohort, budget=budget, availability="on-arrival", seed=0)
+    return Promise.of(expected, rollout(policy, cohort, budget=budget))
 
 
 def fitted(kind: type[Method]) -> Method:

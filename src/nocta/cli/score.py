@@ -9,7 +9,7 @@ import typer
 from typer import Argument, Option
 
 from nocta.cli import running
-from nocta.cli.outputs import check_outputs, say, stoppable
+from nocta.cli.outputs import check_folder, check_outputs, say, stoppable
 
 
 def score(
@@ -62,6 +62,7 @@ def score(
     from nocta.model.persistence import load
     from nocta.runs.score_run import ScoreRequest, score_cohort
 
+    check_folder(out.parent)
     if out.suffix.lower() == ".csv":
         check_outputs(out, inputs=(cohort,))
     weight, origin = running.choose_cost_weight(load(model), cost_weight)
