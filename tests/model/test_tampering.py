@@ -4,19 +4,30 @@ from __future__ import annotations
 
 import json
 import struct
+from copy import copy
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+import torch
 from safetensors.numpy import load_file, save
 
 import nocta
-from nocta.core.errors import ModelError
+from nocta.core.errors import ModelError, NoctaError
 from nocta.methods.saving import load_saved
 from nocta.model import archive, manifest
 from nocta.model.archive import ARRAYS, MANIFEST
 from nocta.model.nocta import NOCTA
+from nocta.model.presets.auto import AutoPlanner, Lead
+from nocta.model.presets.base import Planner
+from nocta.model.presets.direct import DirectPlanner
+from nocta.model.presets.options import DirectOptions
+from nocta.planning.direct.network import GateNet, GateShape, log_prices
+from nocta.planning.direct.policy import DirectPlans
+from nocta.planning.direct.promise import PromiseNet
+from nocta.predictors.cross_fitted import CrossFittedPredictor
+from small_models import Parts
 
 
 @pytest.fixture(scope="module")
@@ -68,6 +79,16 @@ CHANGES: dict[str, dict[str, Any]] = {
     "cost weights as text": {"record": {"cost_weights": ["much"]}},
     "negative cost weight": {"record": {"cost_weights": [-1.0]}},
     "infinite cost": {"record": {"cost_of_everything": float("inf")}},
+    "default without a setting": {"record": {"default": {"reason": "why"}}},
+    "default weight as text": {
+        "record": {"default": {"setting": {"cost_weight": "x"}, "reason": ""}}
+    },
+    "threshold as text": {"record": {"threshold": "0.5"}},
+    "training of nobody": {"record": {"training": {"n_subjects": 0, "columns": []}}},
+    "ranges in a list": {"ranges": []},
+    "a range of one number": {"ranges": {"x": [1.0]}},
+    "an infinite range": {"ranges": {"x": [0.0, float("inf")]}},
+    "constraints of code": {"catalog": {"constraints": {"run": "rm"}}},
     "catalog in a list": {"catalog": []},
     "empty catalog": {"catalog": {}},
     "empty schema": {"schema": {}},
@@ -170,3 +191,95 @@ def test_files_that_are_too_large_are_not_read(
     monkeypatch.setattr(manifest, "MAX_ARRAYS", 100)
     with pytest.raises(ModelError, match="at most 100 are read"):
         nocta.load(folder)
+
+
+# -- planners that are not trained here, because only their states matter ---------------
+
+
+def direct_planner(parts: Parts, predictor: CrossFittedPredictor) -> DirectPlanner:
+    encoder = predictor.networks[0].encoder_
+    prices = torch.from_numpy(parts[0].catalog.costs)
+    context = 2 * encoder.context_.width
+    everything = 5e7  # an amount of money is no size
+    shape = GateShape(
+        encoder.width, encoder.slot_width, context, encoder.n_features_, 8, everything=everything
+    )
+    net = GateNet(shape, log_prices(prices, 1.0)).eval()
+    plans = DirectPlans(net, encoder, PromiseNet(8, len(prices)).eval())
+    return DirectPlanner(DirectOptions(), predictor, plans, 1.0)
+
+
+@pytest.fixture(params=["direct", "auto"])
+def newer(
+    request: pytest.FixtureRequest,
+    tiny_models: dict[str, NOCTA],
+    tiny_parts: Parts,
+    tiny_predictor: CrossFittedPredictor,
+    tmp_path: Path,
+) -> Path:
+    model = copy(tiny_models["amortized"])
+    model.estimator, model.options = request.param, None
+    planner: Planner = direct_planner(tiny_parts, tiny_predictor)
+    if request.param == "auto":
+        planner = AutoPlanner("direct", planner, (Lead("direct", 0.0, 0.0),))
+    model.planner_ = planner
+    default = {"setting": {"cost_weight": 0.01}, "reason": "it is"}
+    model.record_ = {"default": default, "cost_weights": [0.01]}
+    model.val_ = None
+    model.save(tmp_path / "newer")
+    again = nocta.load(tmp_path / "newer")
+    test = tiny_parts[2]
+    assert again.rollout(test).costs.tolist() == model.rollout(test).costs.tolist()
+    return tmp_path / "newer"
+
+
+def in_config(part: str, **changes: Any) -> Any:
+    """Change the configuration of the direct planner, or of the auto planner around it."""
+
+    def change(folder: Path) -> None:
+        config = json.loads((folder / MANIFEST).read_text("utf-8"))["config"]
+        place = config.get("planner", config)
+        (place[part] if part else place).update(changes)
+        rewrite(folder, config=config)
+
+    return change
+
+
+def net_array(value: float) -> Any:
+    def change(folder: Path) -> None:
+        arrays = load_file(folder / ARRAYS)
+        name = next(k for k in arrays if k.endswith("net.worth.weight"))
+        arrays[name] = np.full_like(arrays[name], value)
+        rewrite(folder, arrays=save(arrays))
+
+    return change
+
+
+NEWER_CHANGES = {
+    "a huge network": (in_config("shape", hidden=10**9), "arrays are too small"),
+    "many features": (in_config("shape", n_features=10**9), "arrays are too small"),
+    "another width": (in_config("shape", hidden=9), "do not fit together"),
+    "unknown size": (in_config("shape", shell=1), "do not fit together"),
+    "no number": (in_config("", loss_level=float("nan")), "loss_level is nan"),
+    "infinite share": (in_config("", individual_share=float("inf")), "share is inf"),
+    "unknown option": (in_config("options", run="rm"), "run"),
+    "NaN": (net_array(np.nan), "not finite numbers"),
+    "infinity": (net_array(np.inf), "not finite numbers"),
+}
+
+
+@pytest.mark.parametrize("name", NEWER_CHANGES)
+def test_changed_planners_are_refused(name: str, newer: Path) -> None:
+    change, said = NEWER_CHANGES[name]
+    change(newer)
+    with pytest.raises(NoctaError, match=said):
+        nocta.load(newer)
+
+
+@pytest.mark.parametrize("newer", ["auto"], indirect=True)
+@pytest.mark.parametrize("chosen", ["os.system", "amortized", ["direct"], None])
+def test_a_choice_of_something_else_is_refused(chosen: Any, newer: Path) -> None:
+    config = json.loads((newer / MANIFEST).read_text("utf-8"))["config"]
+    rewrite(newer, config={**config, "chosen": chosen})
+    with pytest.raises(ModelError):
+        nocta.load(newer)

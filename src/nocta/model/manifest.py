@@ -47,6 +47,8 @@ class _Default(_Checked):
 
 
 class _Weight(_Checked):
+    model_config = ConfigDict(extra="allow")
+
     cost_weight: NonNegative
 
 
