@@ -9,9 +9,9 @@ export OMP_NUM_THREADS ?= 1
 # The results of record; `make -k results` continues after a part that fails.
 ABLATIONS := table-embedding table-candidates table-neighbors table-kappa table-beta table-gamma
 RESULTS := results-synthetic results-synthetic-paper results-pbc-event results-pbc-stage \
-	results-physionet2012 results-full-history results-few-subjects results-guarantee results-ras-fidelity results-variants results-ablations results-paper
+	results-physionet2012 results-direct results-full-history results-few-subjects results-guarantee results-ras-fidelity results-variants results-ablations results-paper
 
-.PHONY: install demo test test-quick test-slow bench bench-quick bench-large soak lint types format clean results forget-results $(RESULTS)
+.PHONY: install demo chromium test soak soak-service screenshots test-quick test-slow bench bench-quick bench-large lint types format clean results forget-results $(RESULTS)
 
 install: $(STAMP)
 
@@ -20,7 +20,7 @@ $(STAMP): pyproject.toml constraints.txt
 	@echo "Setting up $(VENV): downloads about 2 GB, takes some minutes."
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check "torch==$$(sed -n 's/^torch==//p' constraints.txt)"
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[data,cde,tune,dask,faiss,dev]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[data,cde,tune,dask,faiss,service,dev]'
 	touch $(STAMP)
 
 demo: install
@@ -34,7 +34,18 @@ lint: install
 types: install
 	$(BIN)/mypy
 
-test: lint types
+# The page is tested in a real browser where there is one, or where it may be installed.
+chromium:
+	@command -v chromium >/dev/null || command -v chromium-browser >/dev/null || \
+	  if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
+	    echo "Installing chromium for the tests of the page."; \
+	    (apt-get update -qq && apt-get install -y -qq chromium) >/dev/null 2>&1 || \
+	      echo "It could not be installed; the tests of the page are skipped."; \
+	  else \
+	    echo "No chromium; the tests of the page are skipped."; \
+	  fi
+
+test: lint types chromium
 	$(BIN)/pytest -q -n 2 --durations=15
 
 # Under a minute: no lint, no types, and none of the tests that tests/conftest.py calls medium.
@@ -43,6 +54,14 @@ test-quick: install
 
 test-slow: install
 	$(BIN)/pytest -q -n 2 -m slow
+
+# The long form of the service's fault, load and bad-input tests; writes results/service.md.
+soak-service: install chromium
+	$(BIN)/python benchmarks/soak_service.py --out results/service.md
+
+# The pictures of the page in the docs, made by the same browser as the tests.
+screenshots: install chromium
+	$(BIN)/python docs/take_screenshots.py
 
 # Each part continues where it stopped and makes its tables and reports from the finished jobs;
 # results/README.md describes the parts. `make forget-results results` runs everything again.
@@ -78,6 +97,12 @@ results-pbc-stage: install
 # Needs files that you download: docs/how-to/public-data.md.
 results-physionet2012: install
 	$(BIN)/nocta compare physionet2012 --methods nocta-amortized,$(REFERENCES),dime,asac,ras,as --seeds 5 --out results/physionet2012
+
+# NOCT-Direct against fixed schedules and ASAC; files that you download.
+results-direct: install
+	for name in physionet2012 cmapss; do \
+	  $(BIN)/nocta compare $$name --methods nocta-direct,asac,static,static+adapt --seeds 5 --out results/direct/$$name || exit 1; done
+	$(BIN)/python benchmarks/direct_steps.py physionet2012 cmapss
 
 results-ras-fidelity: install
 	$(BIN)/python benchmarks/ras_fidelity.py --seeds 1 --methods ras

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from nocta.evaluation.frontier import Frontier
     from nocta.methods.contract import Method
     from nocta.methods.saving import load
+    from nocta.model.explaining import explain
     from nocta.model.nocta import NOCTA
     from nocta.model.presets.options import DefaultOptions, PaperOptions
 
@@ -51,6 +52,7 @@ _HOMES = {
     "Policy": "nocta.core.policy",
     "Predictor": "nocta.core.predictor",
     "Rollout": "nocta.core.rollout",
+    "explain": "nocta.model.explaining",
     "load": "nocta.methods.saving",
     "rollout": "nocta.core.rollout",
 }
@@ -75,6 +77,7 @@ __all__ = [
     "Rollout",
     "__version__",
     "datasets",
+    "explain",
     "load",
     "rollout",
     "testing",

@@ -71,6 +71,17 @@ COMMANDS: dict[str, Row] = {
         "Write the next decision for every subject of a large cohort.",
         "nocta score model cohort.parquet --out decisions.parquet",
     ),
+    "serve": Row(
+        "Serve the planner: a page and a REST API, for one subject at a time.",
+        "nocta serve model --store cases.db",
+    ),
+    "token": Row(
+        "Make, list or revoke the tokens of a service.",
+        "nocta token cases.db --name ward-3 --role write --days 90",
+    ),
+    "backup": Row(
+        "Copy the cases of a service while it runs.", "nocta backup cases.db --out copy.db"
+    ),
 }
 
 

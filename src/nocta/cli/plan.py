@@ -20,6 +20,7 @@ from nocta.core.currency import money
 if TYPE_CHECKING:
     from nocta.model.nocta import NOCTA
     from nocta.planning.explain import PlanSummary, Recommendation
+    from nocta.planning.explanation import Explanation
     from nocta.tables.history_table import HistoryTable
 
 
@@ -52,10 +53,12 @@ def plan(
 ) -> None:
     """Say what to acquire next for one subject, and why.
 
-    Shows the best plan and the runner-up, with the cost and the expected loss of each.
+    Shows the best plan and the runner-up, with the cost and the expected loss of each. If the two
+    are practically tied, the cheaper one is recommended.
     """
     import numpy as np
 
+    from nocta.model.explaining import explain
     from nocta.model.inputs import remarks
     from nocta.model.persistence import load
     from nocta.tables.history_table import read_history
@@ -69,13 +72,14 @@ def plan(
     table = replace(table, notes=(*table.notes, *remarks(fitted, table, row)))
     weight, origin = running.choose_cost_weight(fitted, cost_weight)
     known = table.history.subset(np.array([row]))
-    found = fitted.decide(known, weight, time=now, remaining=budget, constraints=constraint)
+    catalog = fitted.catalog_.constrained(constraint)
+    why = explain(fitted, known, weight, time=now, remaining=budget, catalog=catalog)
     shown = Shown(fitted, table, row, now, slot)
     if as_json:
-        _print_json(shown, found, budget)
+        _print_json(shown, why, budget)
         return
     say_notes(table.notes)
-    _print(shown, found, origin, budget)
+    _print(shown, why, origin, budget)
 
 
 @dataclass(frozen=True)
@@ -102,16 +106,20 @@ class Shown:
 # -- output ---------------------------------------------------------------------------------
 
 
-def _print_json(shown: Shown, found: Recommendation, budget: float | None) -> None:
+def _print_json(shown: Shown, why: Explanation, budget: float | None) -> None:
     import json
+
+    from nocta.model.wording import Words, reasons
 
     model, table = shown.model, shown.table
     days = [table.calendar.date_of(shown.row, t) for t in range(model.catalog_.n_times)]
+    explanation = why.to_dict()
     content = {
         "subject": str(table.subjects[shown.row]),
         "now": shown.now,
         "today": shown.today,
-        **found.to_dict(),
+        **explanation.pop("recommendation"),
+        "explanation": {**explanation, "reasons": reasons(why, Words.of(model))},
         "budget": budget,
         "currency": model.catalog_.currency,
         "classes": list(model.classes_),
@@ -123,8 +131,10 @@ def _print_json(shown: Shown, found: Recommendation, budget: float | None) -> No
     typer.echo(json.dumps(content, indent=2))
 
 
-def _print(shown: Shown, found: Recommendation, origin: str, budget: float | None) -> None:
-    model, now = shown.model, shown.now
+def _print(shown: Shown, why: Explanation, origin: str, budget: float | None) -> None:
+    from nocta.model.wording import Words, reasons
+
+    found, model, now = why.recommendation, shown.model, shown.now
     currency = model.catalog_.currency
     seen = "before the first visit" if now < 0 else f"at visit {shown.slot(now)}"
     if shown.today is not None:
@@ -142,6 +152,8 @@ def _print(shown: Shown, found: Recommendation, origin: str, budget: float | Non
             f"[bold]Next: {escape(_listed(found.features))}[/bold] at "
             + escape(f"visit {shown.slot(found.time)}, for {money(found.cost, currency)}.")
         )
+    for reason in reasons(why, Words.of(model)):
+        console.print(escape(f"- {reason}"))
     if now < model.catalog_.n_times - 1:
         named = _named_plans(found)
         console.print(_worth(model, named))

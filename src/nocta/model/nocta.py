@@ -30,6 +30,7 @@ from nocta.model.presets.options import AutoOptions, DefaultOptions, DirectOptio
 from nocta.planning.algorithm import PlanningPolicy
 from nocta.planning.explain import Recommendation, recommend
 from nocta.planning.limits import DEFAULT_LIMITS, Limits
+from nocta.planning.plan_values import PlanValues
 from nocta.tables.schema import Schema
 from nocta.tables.usual import usual_ranges
 from nocta.tables.validate import check_classes, check_fits
@@ -283,6 +284,12 @@ class NOCTA(Parameters):
         if not isinstance(history, History):
             history, last = one_subject(self, history, subject)
             time = last if time is None else time
+        self.check_history(history, remaining)
+        catalog = self.catalog_.constrained(constraints)
+        return recommend(policy, history, catalog, time=time, remaining=remaining)
+
+    def check_history(self, history: History, remaining: float | None = None) -> None:
+        """Raise if a history has another shape than the model's, or a limit is not a number."""
         expected = (self.catalog_.n_times, len(self.catalog_.columns))
         if history.values.shape[1:] != expected:
             raise DataError(
@@ -291,8 +298,10 @@ class NOCTA(Parameters):
             )
         if remaining is not None and not remaining >= 0:
             raise ConfigError(f"remaining is {remaining}; use a number of at least 0.")
-        catalog = self.catalog_.constrained(constraints)
-        return recommend(policy, history, catalog, time=time, remaining=remaining)
+
+    def values(self, cost_weight: float | None = None) -> PlanValues | None:
+        """What any plan is worth at one cost weight, for explanations; arguments as `policy`."""
+        return self._planner.values(self._weight(cost_weight))
 
     def choose(
         self, cohort: Cohort, *, availability: Availability = "on-arrival", **asked: Any

@@ -65,6 +65,14 @@ def recommend(
 
     By default the subject is at the last slot with a request, and spending has no limit.
     """
+    observation = observe(history, catalog, time, remaining)
+    return recommend_for(policy, observation, score_subjects(policy, observation))
+
+
+def observe(
+    history: History, catalog: Catalog, time: int | None = None, remaining: float | None = None
+) -> Observation:
+    """What is known of one subject at a slot, by default the last one with a request."""
     if len(history) != 1:
         raise ConfigError(f"`decide` is for one subject; the history has {len(history)}.")
     asked = np.flatnonzero(history.requested[0].any(axis=1))
@@ -81,7 +89,14 @@ def recommend(
         rows=np.zeros(1, dtype=np.int64),
     ).reserving()
     observation.check_reserve()
-    scores = score_subjects(policy, observation)
+    return observation
+
+
+def recommend_for(
+    policy: PlanningPolicy, observation: Observation, scores: Scores
+) -> Recommendation:
+    """The recommendation for one subject whose plans are scored."""
+    catalog = observation.catalog
     plans = [_summarize(scores, rank, catalog) for rank in range(scores.prices.shape[1])]
     best, if_stopping = plans[0], float(scores.found.stopping[0])
     stop, cheapest = bool(scores.decision.stop[0]), _cheapest(observation)

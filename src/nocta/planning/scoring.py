@@ -36,6 +36,18 @@ class Scores:
     prices: NDArray[np.float64]  # (n, r) list price of those plans, fees included
     probabilities: NDArray[np.float32]  # (n, C) at the current slot, or the first before any visit
 
+    @classmethod
+    def of(
+        cls, found: FoundPlans, observation: Observation, probabilities: NDArray[np.float32]
+    ) -> Scores:
+        """The decisions that begin the best plans, within the constraints, and prices."""
+        catalog = observation.catalog
+        decision = enforce(observation, Decision.from_plans(found.plans[:, 0]))
+        first = np.zeros_like(found.plans[:, 0])
+        first[np.arange(len(first)), np.maximum(decision.time, 0)] = decision.features
+        prices = catalog.cost_of(found.plans)
+        return cls(decision, catalog.cost_of(first), found, prices, probabilities)
+
 
 def score_subjects(policy: PlanningPolicy, observation: Observation) -> Scores:
     """Plan for every subject. At the last visit nothing is left to acquire."""
@@ -53,11 +65,7 @@ def score_subjects(policy: PlanningPolicy, observation: Observation) -> Scores:
     if not last.all():
         parts.append(policy.best_plans(observation.subset(~last)))
     order = np.argsort(np.concatenate([rows[last], rows[~last]]))
-    found = FoundPlans.concatenate(parts).take(order)
-    decision = enforce(observation, Decision.from_plans(found.plans[:, 0]))
-    first = np.zeros_like(found.plans[:, 0])
-    first[rows, np.maximum(decision.time, 0)] = decision.features
-    return Scores(decision, catalog.cost_of(first), found, catalog.cost_of(found.plans), proba)
+    return Scores.of(FoundPlans.concatenate(parts).take(order), observation, proba)
 
 
 class FittedModel(Protocol):

@@ -54,6 +54,11 @@ class FoundPlans:
         """The plans of the subjects at these positions."""
         return FoundPlans(*(getattr(self, field.name)[index] for field in fields(self)))
 
+    def ranked(self, order: NDArray[np.int64]) -> FoundPlans:
+        """The same plans of every subject in another order, `(r,)`."""
+        parts = (self.plans[:, order], self.losses[:, order], self.charges[:, order])
+        return FoundPlans(*parts, self.cost_weight, self.stopping)
+
     @classmethod
     def nothing(cls, cost_weight: NDArray[np.float64], shape: tuple[int, int]) -> FoundPlans:
         """The empty plan, at no loss, for subjects who have no visit left."""

@@ -33,6 +33,8 @@ class FeatureSpec(_Table):
     columns: list[str] | None = None  # that it reveals; by default the one of the same name
     group: str | None = None  # features of one group share a fee per visit
     at: Literal["first"] | list[int] | None = None  # slots at which it can be acquired, from 0
+    loinc: str | dict[str, str] | None = None  # code in hospital systems, or one per column
+    unit: str | dict[str, str] | None = None  # of the values in the table (UCUM), or per column
 
 
 class GroupSpec(_Table):
@@ -182,6 +184,7 @@ class Schema(_Table):
             "context": _context_of(base, catalog.context),
             "features": {
                 f.name: FeatureSpec(
+                    **_coding(base, f.name),
                     cost=list(f.cost) if isinstance(f.cost, tuple) else f.cost,
                     columns=list(f.columns),
                     group=f.group,
@@ -197,6 +200,12 @@ class Schema(_Table):
         if not base.get("grid"):
             described["n_visits"] = catalog.n_times
         return cls.model_validate({**base, **described})
+
+
+def _coding(base: Mapping[str, Any], name: str) -> dict[str, Any]:
+    """The codes and units of a feature, which the catalog does not know."""
+    given = base.get("features", {}).get(name, {})
+    return {key: given[key] for key in ("loinc", "unit") if given.get(key) is not None}
 
 
 def _context_of(base: Mapping[str, Any], names: tuple[str, ...]) -> list[str]:

@@ -26,6 +26,7 @@ from nocta.model.presets.options import AutoOptions, Candidate, DefaultOptions, 
 from nocta.model.state import Arrays, State, nest, take_part
 from nocta.planning.algorithm import PlanningPolicy, Search
 from nocta.planning.direct.training import FEW
+from nocta.planning.plan_values import PlanValues
 
 #: Cost weights at which candidates are compared, in units of the break-even weight.
 _FACTORS = (0.1, 0.3, 0.6, 1.0, 2.0)
@@ -56,6 +57,8 @@ class AutoPlanner(Planner):
     chosen: Candidate
     planner: Planner
     leads: tuple[Lead, ...]
+    #: Scores any plan, for explanations, if the chosen one only names plans.
+    scorer: Planner | None = None
 
     @property
     def predictor(self) -> Predictor:  # type: ignore[override]
@@ -74,6 +77,9 @@ class AutoPlanner(Planner):
 
     def policy(self, cost_weight: float, *, replan: bool = True) -> PlanningPolicy:
         return self.planner.policy(cost_weight, replan=replan)
+
+    def values(self, cost_weight: float) -> PlanValues | None:
+        return (self.scorer or self.planner).values(cost_weight)
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__") or "planner" not in vars(self):
@@ -106,12 +112,16 @@ class AutoPlanner(Planner):
         leads = compare(fitted, task.val, task.seed)
         best = max(leads, key=lambda lead: (lead.in_errors > 1, lead.in_errors))
         chosen = best.candidate if best.in_errors > 1 else names[0]
-        return cls(chosen, fitted[chosen], leads)
+        scorer = fitted.get("amortized") if chosen == "direct" else None
+        return cls(chosen, fitted[chosen], leads, scorer)
 
     def state(self) -> State:
         leads = [[lead.candidate, lead.mean, lead.error] for lead in self.leads]
         config = {"estimator": "auto", "chosen": self.chosen, "leads": leads}
-        return nest(config, {}, planner=self.planner.state())
+        parts = {"planner": self.planner.state()}
+        if self.scorer is not None:
+            parts["scorer"] = self.scorer.state()
+        return nest(config, {}, **parts)
 
     @classmethod
     def from_state(cls, config: dict[str, Any], arrays: Arrays) -> Self:
@@ -121,7 +131,10 @@ class AutoPlanner(Planner):
             raise ModelError(f"'{chosen}' is not an estimator that can be chosen.")
         kind = DirectPlanner if chosen == "direct" else DefaultPlanner
         planner = kind.from_state(*take_part(config, arrays, "planner"))
-        return cls(chosen, planner, leads)
+        scorer = None
+        if "scorer" in config:
+            scorer = DefaultPlanner.from_state(*take_part(config, arrays, "scorer"))
+        return cls(chosen, planner, leads, scorer)
 
 
 def candidates(train: Cohort) -> tuple[Candidate, ...]:

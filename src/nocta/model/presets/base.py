@@ -20,6 +20,7 @@ from nocta.core.predictor import Predictor
 from nocta.core.rollout import rollout
 from nocta.model.state import State
 from nocta.planning.algorithm import PlanningPolicy, Search
+from nocta.planning.plan_values import PlanValues
 from nocta.planning.space import ActionTable
 from nocta.predictors.cross_fitted import CrossFittedPredictor, as_cross_fitted
 from nocta.predictors.fitting import fit_predictor
@@ -90,6 +91,10 @@ class Planner(ABC):
             chunk=self.chunk,
             promised_loss=self.loss,
         )
+
+    def values(self, cost_weight: float) -> PlanValues | None:
+        """What any plan is worth, for explanations; `None` if the planner cannot tell."""
+        return None
 
     def actions_for(self, catalog: Catalog) -> ActionTable:
         """The offered subsets at the prices and under the constraints of a catalog."""

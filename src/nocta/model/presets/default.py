@@ -32,6 +32,7 @@ from nocta.planning.estimators.population_plug_in import PopulationPlugIn
 from nocta.planning.estimators.sequential import SequentialEstimator
 from nocta.planning.estimators.slot_shares import can_be_counted
 from nocta.planning.estimators.targets import LossTargets
+from nocta.planning.plan_values import PlanValues
 from nocta.planning.search import (
     BRANCHES,
     VOTED_BRANCHES,
@@ -118,6 +119,9 @@ class DefaultPlanner(Planner):
             return sample_search(estimator, observation, plans, charges, weights, n_best)
 
         return grow if options.search == "beam" else sample
+
+    def values(self, cost_weight: float) -> PlanValues:
+        return PlanValues(self.estimator, self.actions)
 
     # -- fitting --------------------------------------------------------------------
 

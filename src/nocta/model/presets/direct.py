@@ -31,7 +31,7 @@ from nocta.predictors.cross_fitted import SMALL, CrossFittedPredictor
 from nocta.predictors.encoding import InputEncoder
 
 #: Units and dropout of the gates, by the number of training subjects: less than the first number.
-_SIZES = ((FEW, 32, 0.4), (SMALL, 64, 0.1), (np.inf, 128, 0.2))
+_SIZES = ((FEW, 32, 0.4), (SMALL, 128, 0.1), (np.inf, 128, 0.2))
 #: Cost weights at which validation is asked, in break-even weights.
 _FACTORS = (0.1, 0.3, 1.0, 3.0)
 #: Validation subjects who are asked, at most.

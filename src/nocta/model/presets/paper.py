@@ -29,6 +29,7 @@ from nocta.planning.estimators.embedding import Embedding
 from nocta.planning.estimators.retrieval import NeighborBank
 from nocta.planning.estimators.targets import LossTargets
 from nocta.planning.objective import self_expected_losses
+from nocta.planning.plan_values import PlanValues
 from nocta.planning.search import FoundPlans, draw_candidates, sample_search
 from nocta.predictors.cross_fitted import CrossFittedPredictor
 from nocta.predictors.registry import predictor_state, restore_predictor
@@ -97,6 +98,9 @@ class PaperPlanner(Planner):
         later = losses[:, int(observation.time[0]) + 1 :]
         total = later.sum(1) if self.options.loss_reduction == "sum" else later.mean(1)
         return total.double().numpy()
+
+    def values(self, cost_weight: float) -> PlanValues:
+        return PlanValues(self.estimator(cost_weight))
 
     # -- fitting --------------------------------------------------------------------
 

@@ -31,6 +31,7 @@ from nocta.model.presets.default_state import actions_arrays, restore_actions
 from nocta.model.state import Arrays, State, nest, take_part
 from nocta.planning.algorithm import Search
 from nocta.planning.estimators.sequential import SequentialEstimator
+from nocta.planning.plan_values import PlanValues
 from nocta.planning.search import FoundPlans, beam_search, draw_candidates, sample_search
 from nocta.planning.space import ActionTable
 from nocta.predictors.neural import ClassWeight
@@ -100,6 +101,9 @@ class PluginPlanner(Planner):
             return sample_search(estimator, observation, plans, charges, weights)
 
         return grow if isinstance(self.estimator, SequentialEstimator) else sample
+
+    def values(self, cost_weight: float) -> PlanValues:
+        return PlanValues(_Verified(self.name, self.estimator), self.actions)
 
     @classmethod
     def fit(cls, task: Task) -> Self:

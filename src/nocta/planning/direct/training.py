@@ -33,8 +33,9 @@ from nocta.predictors.cross_fitted import SMALL, CrossFittedPredictor
 from nocta.predictors.neural import cross_entropy
 from nocta.predictors.training import TrainingConfig, TrainingLog, train
 
-#: Steps of a fit and of a quick one, about; and limits of its passes over the subjects.
-_STEPS, _QUICK_STEPS, _EPOCHS = 700, 120, (4, 200)
+#: Steps of a fit, of one with smaller batches, and of a quick one, about; and limits of its passes
+#: over the subjects.
+_STEPS, _SMALL_STEPS, _QUICK_STEPS, _EPOCHS = 700, 1400, 120, (4, 200)
 _MOST_JUDGED = 1500
 #: With fewer training subjects, networks are smaller and learn more slowly.
 FEW = 500
@@ -61,9 +62,9 @@ class DirectConfig:
 
     def training(self, n_train: int) -> TrainingConfig:
         """Length and pace, by the number of subjects."""
-        few = n_train < FEW
-        batch_size = 64 if n_train < SMALL else 256
-        steps = _QUICK_STEPS if self.quick else _STEPS
+        few, small = n_train < FEW, n_train < SMALL
+        batch_size = 64 if small else 256
+        steps = _QUICK_STEPS if self.quick else _SMALL_STEPS if small else _STEPS
         epochs = int(np.clip(round(steps * batch_size / n_train), *_EPOCHS))
         return TrainingConfig(
             epochs=epochs,
