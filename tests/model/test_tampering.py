@@ -281,5 +281,5 @@ def test_changed_planners_are_refused(name: str, newer: Path) -> None:
 def test_a_choice_of_something_else_is_refused(chosen: Any, newer: Path) -> None:
     config = json.loads((newer / MANIFEST).read_text("utf-8"))["config"]
     rewrite(newer, config={**config, "chosen": chosen})
-    with pytest.raises(ModelError):
+    with pytest.raises(NoctaError):
         nocta.load(newer)
