@@ -92,9 +92,14 @@ class AutoPlanner(Planner):
         first = self.leads[0].candidate
         others = [lead for lead in self.leads[1:] if lead.candidate != self.chosen]
         if self.chosen == first:
-            names = " and ".join(f"NOCT-{lead.candidate.title()}" for lead in others)
-            why = f"{names} did not do clearly better on validation" if names else "it is the only"
-            return f"NOCT-{self.chosen.title()} was chosen: {why}."
+            names = [f"NOCT-{lead.candidate.title()}" for lead in others]
+            if not names:
+                return f"NOCT-{self.chosen.title()} was the only candidate."
+            listed = " and ".join([", ".join(names[:-1]), names[-1]] if names[1:] else names)
+            return (
+                f"NOCT-{self.chosen.title()} was chosen: {listed} did not do clearly better on "
+                f"validation."
+            )
         lead = next(lead for lead in self.leads if lead.candidate == self.chosen)
         return (
             f"NOCT-{self.chosen.title()} was chosen: on validation, its loss plus cost is lower "
