@@ -185,7 +185,7 @@ def page(table: pd.DataFrame, seed: int) -> str:
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--repetitions", type=int, default=500)
-    parser.add_argument("--subjects", default="100")
+    parser.add_argument("--subjects", default="100,400")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--out", type=Path, default=Path("results/guarantee"))
     given = parser.parse_args()

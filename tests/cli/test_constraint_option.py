@@ -42,6 +42,23 @@ def test_conflicts_and_misspelled_names_are_refused(fitted_model: Path) -> None:
     assert "is not a constraint. Write 'always NAME'" in shown
 
 
+def test_scores_obey_and_are_not_mixed_with_others(fitted_model: Path, tmp_path: Path) -> None:
+    orders = tmp_path / "orders.csv"
+    args = ["score", fitted_model, PATIENT, "--cost-weight", "1", "--jobs", "1", "--quiet"]
+    always = ["--constraint", "always elastography at 3"]
+    assert invoke(*args, "--out", orders)[0] == 0
+    assert pd.read_csv(orders)["features"].isna().all()
+    assert invoke(*args, "--out", tmp_path / "bound.csv", *always)[0] == 0
+    assert pd.read_csv(tmp_path / "bound.csv")["features"].tolist() == ["elastography"]
+    table = tmp_path / "scores.parquet"
+    assert invoke(*args, "--out", table)[0] == 0
+    status, shown = invoke(*args, "--out", table, *always)
+    assert (status, "made with other settings" in shown) == (2, True), shown
+    conflict = ["--constraint", "always elastography", "--constraint", "never elastography"]
+    status, shown = invoke(*args, "--out", tmp_path / "none.csv", *conflict)
+    assert (status, "but never acquired there" in shown) == (2, True), shown
+
+
 def test_an_evaluation_obeys(fitted_model: Path, small_clinic: Path, tmp_path: Path) -> None:
     free, bound = tmp_path / "free.csv", tmp_path / "bound.csv"
     args = ["evaluate", fitted_model, small_clinic, "--cost-weights", "0", "--quiet", "--out"]

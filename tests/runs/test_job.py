@@ -14,7 +14,8 @@ from nocta.exact.task import synthetic_task
 from nocta.methods.fixed import FixedPlanPolicy
 from nocta.predictors.bayes import BayesPredictor
 from nocta.runs.details import ledger
-from nocta.runs.job import FittedPredictor, build_method, run_job
+from nocta.runs.job import run_job
+from nocta.runs.learning import FittedPredictor, build_method
 from nocta.runs.operating_points import operating_points
 from nocta.runs.record import Job, JobRecord
 from nocta.runs.results import COLUMNS, TIMES, plain
@@ -28,7 +29,9 @@ def run(setup: Setup, job: Job) -> JobRecord:
 
 
 def without_times(record: JobRecord) -> list[dict[str, Any]]:
-    return [{k: v for k, v in vars(row).items() if k not in TIMES} for row in record.rows]
+    """The rows as plain data; NaN is equal to NaN there."""
+    rows = [{k: v for k, v in vars(row).items() if k not in TIMES} for row in record.rows]
+    return [{k: v if v == v else None for k, v in row.items()} for row in rows]
 
 
 def test_a_job_gives_one_row_per_operating_point(small_setup: Setup) -> None:
@@ -157,6 +160,9 @@ def test_a_curve_ends_at_nothing_and_everything(small_setup: Setup) -> None:
     for end, alone in ((ours[0], nothing), (ours[-1], everything)):
         (only,) = alone
         assert (end.cost, end.cross_entropy) == (only.cost, only.cross_entropy)
+        assert end.expected_loss == pytest.approx(only.expected_loss, abs=1e-5)
+        assert end.expected_cost == pytest.approx(only.expected_cost)
+        assert end.realized_loss == only.realized_loss
     assert [json.loads(row.setting)["acquire"] for row in (ours[0], ours[-1])] == [
         "nothing",
         "everything",

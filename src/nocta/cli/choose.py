@@ -202,7 +202,7 @@ def _print(choice: Choice, model: SavedMethod) -> None:
     currency = model.catalog_.currency
     for i, setting in enumerate(choice.settings):
         mark = "* " if i == choice.index else ""
-        ends = f"({cost.low[i]:.2f} to {cost.high[i]:.2f})"
+        ends = f"({cost.low[i]:,.2f} to {cost.high[i]:,.2f})"
         row = [mark + point_name(setting), f"{money(float(cost.values[i]), currency)} {ends}"]
         if other:
             ends = between(float(measured.low[i]), float(measured.high[i]))

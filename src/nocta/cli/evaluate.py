@@ -23,7 +23,14 @@ from nocta.cli.data import (
     parse_data_options,
     parse_numbers,
 )
-from nocta.cli.outputs import check_outputs, check_report, make_table, say, say_notes, stoppable
+from nocta.cli.outputs import (
+    check_outputs,
+    check_report,
+    make_narrow_table,
+    say,
+    say_notes,
+    stoppable,
+)
 from nocta.core.currency import money
 from nocta.core.errors import ConfigError
 
@@ -124,7 +131,7 @@ def evaluate(
             rows.append(row)
             write_results(results_frame(rows), out)
         own = [s for s in settings if "acquire" not in s] or settings
-        finding = saved.audit_sample(fitted, judged, own[len(own) // 2], rule, AUDITED)
+        finding = saved.audit_sample(model, fitted.seed, judged, own[len(own) // 2], rule, AUDITED)
         drift = drift_of(fitted, judged.cohort)
         if report is not None:
             options = {
@@ -143,6 +150,7 @@ def evaluate(
                 evaluation,
                 details,
                 rows,
+                evaluation.recommended(settings),
                 report,
                 source=source,
                 finding=finding,
@@ -177,22 +185,22 @@ def _command(
 
 _MEASURES = {
     "accuracy": "accuracy",
-    "ap": "AP",
+    "ap": "AP (95 %)",
     "roc_auc": "ROC AUC",
     "cross_entropy": "cross-entropy",
     "tests": "tests",
 }
-_IF_KNOWN = {"detection_delay": "detection delay"}
+_IF_KNOWN = {"detection_delay": "delay"}
 
 
 def _print(frame: pd.DataFrame, model: SavedMethod) -> None:
-    from nocta.runs.point_text import point_name
+    from nocta.runs.point_text import point_name, with_interval
 
     limited = bool(frame["budget"].notna().any())
     knob = "cost weight" if model.method.has_cost_weight else "setting"
     head = [knob, *(["budget"] if limited else []), "mean cost"]
     shown = _MEASURES | {k: v for k, v in _IF_KNOWN.items() if frame[k].notna().any()}
-    table = make_table(*head, *shown.values())
+    table = make_narrow_table(*head, *shown.values())
     currency = model.catalog_.currency
     default = model.default_point.setting
     for _, row in frame.iterrows():
@@ -202,7 +210,10 @@ def _print(frame: pd.DataFrame, model: SavedMethod) -> None:
             mark + point_name(setting),
             *([money(row["budget"], currency)] if limited else []),
             money(row["cost"], currency),
-            *(f"{row[name]:.3f}" for name in shown),
+            *(
+                with_interval(row[name], (row["ap_low"], row["ap_high"]) if name == "ap" else None)
+                for name in shown
+            ),
         )
     Console().print(table)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -44,6 +45,22 @@ def check_report(report: Path | None, *, inputs: Sequence[str | Path | None] = (
         raise ConfigError(f"Report '{report}' is not a page; end its name in .html.")
 
 
+def check_new(paths: Sequence[Path | None], force: bool) -> None:
+    """Refuse to replace a file that a user may want to keep."""
+    for path in paths:
+        if path is not None and path.exists() and not force:
+            raise ConfigError(
+                f"'{path}' already exists. Add --force to replace it, or choose another path."
+            )
+
+
+def check_folder(out: Path) -> None:
+    """Refuse, before any work, a path that cannot be a folder."""
+    for part in (out, *out.parents):
+        if part.exists() and not part.is_dir():
+            raise ConfigError(f"Cannot write to '{out}': '{part}' is a file. Choose another --out.")
+
+
 def say(line: str) -> None:
     """Tell the user something on the error stream, so that output stays clean."""
     typer.echo(line, err=True)
@@ -81,3 +98,9 @@ def make_table(*columns: str, n_text: int = 0, wrap: bool = False, **settings: A
     for i, name in enumerate(columns):
         table.add_column(name, justify="left" if i < n_text else "right", no_wrap=not wrap)
     return table
+
+
+def make_narrow_table(*columns: str, **settings: Any) -> Table:
+    """A table of numbers for 80 columns: names take several lines, and margins are small."""
+    folded = [re.sub(r" (?![^(]*\))|(?<=-)(?=\w)", "\n", name) for name in columns]
+    return make_table(*folded, padding=(0, 1, 0, 0), pad_edge=False, **settings)

@@ -9,7 +9,7 @@ import typer
 from typer import Argument, Option
 
 from nocta.cli import running
-from nocta.cli.outputs import check_outputs, say, stoppable
+from nocta.cli.outputs import check_folder, check_outputs, say, stoppable
 
 
 def score(
@@ -33,6 +33,7 @@ def score(
     ],
     cost_weight: running.CostWeightOption = None,
     budget: running.BudgetOption = None,
+    constraint: running.ConstraintOption = None,
     jobs: running.JobsOption = None,
     dask: running.DaskOption = None,
     force: Annotated[
@@ -62,12 +63,15 @@ def score(
     from nocta.model.persistence import load
     from nocta.runs.score_run import ScoreRequest, score_cohort
 
+    check_folder(out.parent)
     if out.suffix.lower() == ".csv":
         check_outputs(out, inputs=(cohort,))
-    weight, origin = running.choose_cost_weight(load(model), cost_weight)
+    fitted = load(model)
+    fitted.catalog_.constrained(constraint)  # conflicts are told before anything is read
+    weight, origin = running.choose_cost_weight(fitted, cost_weight)
     with stoppable("Finished parts are kept; run the same command again to continue."):
         n = score_cohort(
-            ScoreRequest.of(model, weight, budget, allow_missing),
+            ScoreRequest.of(model, weight, budget, allow_missing, constraint or ()),
             cohort,
             out,
             force=force,

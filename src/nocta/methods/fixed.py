@@ -40,11 +40,7 @@ class FixedPlanPolicy(Policy):
 
     def promise(self, observation: Observation) -> Promise | None:
         """What was seen when the plan was chosen; unknown if the budget may cut it short."""
-        if self.expected is None:
-            return None
-        affordable = observation.catalog.cost_of(self.plan) <= observation.remaining + _TOLERANCE
-        loss, charge = (np.where(affordable, value, np.nan) for value in self.expected)
-        return loss, charge
+        return promise_of(self.plan, self.expected, observation)
 
 
 @dataclass(eq=False)
@@ -92,6 +88,17 @@ class RandomPolicy(Policy):
             shape = (needed, *observation.catalog.open_slots.shape)
             self._draws = np.random.default_rng(self._seed).random(shape, dtype=np.float32)
         return np.asarray(self._draws[observation.rows])
+
+
+def promise_of(
+    plan: NDArray[np.bool_], expected: tuple[float, float] | None, observation: Observation
+) -> Promise | None:
+    """Loss and charge that a plan `(L, M)` had before, for all who can afford the whole plan."""
+    if expected is None:
+        return None
+    affordable = observation.catalog.cost_of(plan) <= observation.remaining + _TOLERANCE
+    loss, charge = (np.where(affordable, value, np.nan) for value in expected)
+    return loss, charge
 
 
 def first_affordable(

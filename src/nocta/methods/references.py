@@ -8,7 +8,8 @@ are plain data, so they can be saved with a model and written to `results.csv`:
     {"acquire": "everything", "at": {...}}
     {"acquire": "plan", "name": "static", "plan": {"0": ["blood"], "3": ["mri"]}, "at": {...}}
 
-`at` is the setting of the method whose policy makes the predictions.
+`at` is the setting of the method whose policy makes the predictions. `expected` may say which loss
+and charge the reference point had on validation; it promises them.
 """
 
 from __future__ import annotations
@@ -22,9 +23,11 @@ from numpy.typing import NDArray
 
 from nocta.core.catalog import Catalog
 from nocta.core.history import History
-from nocta.core.policy import Decision, Observation, Policy
+from nocta.core.losses import trajectory_losses
+from nocta.core.policy import Decision, Observation, Policy, Promise
+from nocta.core.rollout import Rollout
 from nocta.methods.contract import Method
-from nocta.methods.fixed import first_affordable
+from nocta.methods.fixed import first_affordable, promise_of
 
 NOTHING, EVERYTHING, PLAN = "nothing", "everything", "plan"
 
@@ -42,6 +45,12 @@ class ReferencePolicy(Policy):
     def decide(self, observation: Observation) -> Decision:
         plan = slots_of(self.setting, observation.catalog)
         return first_affordable(observation, observation.open_slots & plan)
+
+    def promise(self, observation: Observation) -> Promise | None:
+        """What the reference point had on validation, if its setting says so."""
+        found = self.setting.get("expected")
+        expected = None if found is None else (found["loss"], found["charge"])
+        return promise_of(slots_of(self.setting, observation.catalog), expected, observation)
 
     def predict_proba(self, history: History) -> NDArray[np.float32]:
         return self.inner.predict_proba(history)
@@ -64,6 +73,12 @@ def plan_setting(
     visits = np.flatnonzero(slots.any(axis=1))
     plan = {str(t): [catalog.names[m] for m in np.flatnonzero(slots[t])] for t in visits}
     return {"acquire": PLAN, "name": name, "plan": plan, "at": dict(at)}
+
+
+def with_expectation(setting: Mapping[str, Any], outcome: Rollout) -> dict[str, Any]:
+    """A reference setting that promises what it had on the subjects of a roll-out."""
+    loss = float(trajectory_losses(outcome.labels, outcome.probabilities).mean())
+    return {**setting, "expected": {"charge": round(outcome.cost, 6), "loss": round(loss, 6)}}
 
 
 def reference_name(setting: Mapping[str, Any]) -> str | None:

@@ -7,6 +7,7 @@ Beside the built-in methods: those of installed packages (entry point `nocta.met
 from __future__ import annotations
 
 import inspect
+from collections.abc import Mapping
 from functools import cache
 from importlib import import_module
 from typing import TypeVar
@@ -48,11 +49,11 @@ def method_names() -> list[str]:
 
 def method_class(name: str) -> type[Method]:
     """The class of a method; raises `ConfigError` if there is none that keeps the contract."""
-    if _is_protocol(name):
-        return _protocol_class(name)
     known = method_names()
     if name.endswith(SUFFIX) and name not in known:
-        return _adapted(name.removesuffix(SUFFIX))
+        return _adapted(method_class(name.removesuffix(SUFFIX)))
+    if _is_protocol(name):
+        return _protocol_class(name)
     if name not in known:
         raise ConfigError(
             f"There is no method '{name}'.{did_you_mean(name, known)} Known: {', '.join(known)}."
@@ -91,6 +92,16 @@ def is_local(name: str) -> bool:
     return name in _LOCAL or (name in METHODS and name not in _BUILT_IN)
 
 
+def local_methods() -> dict[str, type[Method]]:
+    """Methods that are known to this process only, to be sent to another (`add_methods`)."""
+    return {name: method_class(name) for name in (*METHODS, *_LOCAL) if is_local(name)}
+
+
+def add_methods(classes: Mapping[str, type[Method]]) -> None:
+    """Make methods of another process known to this one."""
+    _LOCAL.update(classes)
+
+
 def parse_methods(text: str) -> list[str]:
     """Names from `"a, b"`, checked at once; `"all"` means every built-in method."""
     if text.strip() == "all":
@@ -118,10 +129,10 @@ def _protocol_class(name: str) -> type[Method]:
 
 
 @cache
-def _adapted(name: str) -> type[Method]:
+def _adapted(cls: type[Method]) -> type[Method]:
     from nocta.methods.adapted import adapted_class
 
-    return adapted_class(method_class(name))
+    return adapted_class(cls)
 
 
 def _installed() -> dict[str, str | None]:

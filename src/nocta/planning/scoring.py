@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from nocta.core.catalog import Catalog
 from nocta.core.enforce import enforce
-from nocta.core.errors import ConfigError
+from nocta.core.errors import ConfigError, PlanError
 from nocta.core.policy import Decision, Observation
 from nocta.planning.algorithm import PlanningPolicy
 from nocta.planning.limits import DEFAULT_LIMITS, Limits
@@ -54,6 +54,11 @@ def score_subjects(policy: PlanningPolicy, observation: Observation) -> Scores:
     catalog, now = observation.catalog, observation.time
     rows = np.arange(len(observation))
     proba = policy.predict_proba(observation.history)[rows, np.maximum(now, 0)]
+    if not np.isfinite(proba).all():
+        raise PlanError(
+            "A predicted probability is not a finite number, so nothing can be advised. The model "
+            "is damaged, or its training diverged; fit it again."
+        )
     last = now == catalog.n_times - 1
     weights = np.full(len(rows), policy.cost_weight, dtype=float)
     parts = [FoundPlans.nothing(weights[last], catalog.open_slots.shape)]
@@ -79,10 +84,12 @@ def score_histories(
     cost_weight: float,
     budget: float | None = None,
     limits: Limits = DEFAULT_LIMITS,
+    constraints: Any = None,
 ) -> pa.Table:
     """The next acquisition of every subject, or to stop, and what is expected of it.
 
-    Decisions are those of `NOCTA.decide`, subject by subject.
+    Decisions are those of `NOCTA.decide`, subject by subject, and obey these constraints beside
+    those of the model.
 
     Returns:
         One row per subject: `subject`; `now`, the current slot (-1 before the first visit);
@@ -96,7 +103,7 @@ def score_histories(
 
     if budget is not None and not budget >= 0:
         raise ConfigError(f"budget is {budget}; use a number of at least 0.")
-    policy = model.policy(cost_weight)
+    policy, catalog = model.policy(cost_weight), model.catalog_.constrained(constraints)
     pieces = []
     for start in range(0, len(table), limits.scored_subjects):
         rows = np.arange(start, min(start + limits.scored_subjects, len(table)))
@@ -104,7 +111,7 @@ def score_histories(
             history=table.history.subset(rows),
             time=table.time[rows],
             remaining=np.full(len(rows), np.inf if budget is None else budget),
-            catalog=model.catalog_,
+            catalog=catalog,
             rows=np.arange(len(rows)),
         ).reserving()
         observation.check_reserve()

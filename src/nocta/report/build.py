@@ -14,7 +14,7 @@ from nocta.report import tables
 from nocta.report.acquisition import HeatTable, heat_table
 from nocta.report.classes import class_table
 from nocta.report.differences import difference_tables, paired_tests
-from nocta.report.headline import is_protocol, manager_sentences, ranking
+from nocta.report.headline import manager_sentences, ranking
 from nocta.report.page import render_page
 from nocta.report.plots.dynamics import dynamics_figure
 from nocta.report.plots.frontier import METRIC_LABELS, Panel, frontier_figure, with_bands
@@ -27,6 +27,7 @@ from nocta.report.settings import settings_table, versions_table
 from nocta.report.subgroups import subgroup_table
 from nocta.report.view import ReportView
 from nocta.runs.compare import Comparison
+from nocta.runs.protocol_text import is_protocol_name
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -106,7 +107,7 @@ def title(comparison: Comparison) -> str:
 
 def heat_tables(view: ReportView) -> list[HeatTable]:
     """What the leading method and the user's own protocols acquire."""
-    shown = [d for d in view.dynamics() if d.method == view.lead or is_protocol(d.method)]
+    shown = [d for d in view.dynamics() if d.method == view.lead or is_protocol_name(d.method)]
     return [heat_table(d, view.axis) for d in sorted(shown, key=lambda d: d.method != view.lead)]
 
 

@@ -13,7 +13,14 @@ from nocta.report.tables import Table, number
 from nocta.runs.compare import Comparison
 from nocta.runs.drift import NOT_RECORDED, Drift
 from nocta.runs.evaluate_run import Evaluation
-from nocta.runs.record import Audit, CohortDescription, Job, JobRecord, PointDetails
+from nocta.runs.record import (
+    Audit,
+    CohortDescription,
+    Job,
+    JobRecord,
+    PointDetails,
+    Recommended,
+)
 from nocta.runs.results import Row
 from nocta.runs.setup import DataSource, Setup
 from nocta.runs.versions import versions
@@ -23,6 +30,7 @@ def write_evaluation(
     evaluation: Evaluation,
     details: Sequence[PointDetails],
     rows: Sequence[Mapping[str, Any]],
+    recommended: Recommended | None,
     path: Path,
     *,
     source: DataSource,
@@ -36,6 +44,7 @@ def write_evaluation(
         job=Job(model.name, model.seed),
         rows=[Row(**row) for row in rows],
         details=list(details),
+        recommended=recommended,
         audit=_audit(finding),
         cohort=CohortDescription.of(
             judged.cohort,

@@ -8,16 +8,14 @@ from collections.abc import Sequence
 import numpy as np
 
 from nocta.core.currency import brief_money
-from nocta.core.metrics import LOWER_IS_BETTER
 from nocta.report.plots.frontier import METRIC_LABELS
 from nocta.report.tables import label, number, quality_table, with_error
 from nocta.report.view import ReportView
+from nocta.runs.protocol_text import is_protocol_name, protocol_name, sentences_of_results
 from nocta.runs.record import PointDetails
-from nocta.runs.summary import frontiers_by_seed, mean_and_error
+from nocta.runs.summary import mean_and_error
 
 EVERYTHING = "everything"
-#: Costs at which a curve is read to find where it reaches a quality.
-_N_COSTS = 400
 
 
 def manager_sentences(view: ReportView) -> list[str]:
@@ -31,19 +29,14 @@ def manager_sentences(view: ReportView) -> list[str]:
         parts.append(f"everything, {cost}, gives {_quality(everything, name)}")
     else:
         parts.append(f"everything costs {_brief(view, view.cost_of_everything[0])}")
-    protocols = [m for m in view.methods if is_protocol(m)]
-    for method in protocols:
+    for method in filter(is_protocol_name, view.methods):
         entries = view.chosen[method]
         parts.append(
-            f"{_protocol_name(method)}, {_cost(view, entries)}, gives {_quality(entries, name)}"
+            f"{protocol_name(method)}, {_cost(view, entries)}, gives {_quality(entries, name)}"
         )
-    texts = [f"{label(view.lead)}: {'; '.join(parts)}."]
-    return texts + [text for method in protocols if (text := _instead_of(view, method))]
-
-
-def is_protocol(method: str) -> bool:
-    """Whether a row is the user's own protocol."""
-    return method.split(" ")[0].split("-")[0] == "protocol"
+    results = view.comparison.results
+    versus = sentences_of_results(results, view.lead, name, view.currency)
+    return [f"{label(view.lead)}: {'; '.join(parts)}.", *versus]
 
 
 def everything_points(view: ReportView) -> list[PointDetails]:
@@ -89,39 +82,8 @@ def unranked(view: ReportView, ranked: set[str]) -> str:
     return ", ".join(name for name in names if name not in ranked)
 
 
-def _instead_of(view: ReportView, method: str) -> str:
-    """What the leading method gives for the money of a protocol, and for how much its quality."""
-    metric = view.comparison.quality
-    sign = -1.0 if metric in LOWER_IS_BETTER else 1.0
-    results = view.comparison.results
-    curves = frontiers_by_seed(results, view.lead, metric)
-    same_cost, same_quality = [], []
-    for record in view.records_of(method):
-        curve, point = curves.get(record.job.seed), record.details[0]
-        if curve is None or not len(curve):
-            return ""
-        costs = np.linspace(curve.costs[0], curve.costs[-1], _N_COSTS)
-        enough = sign * curve.at(costs) >= sign * getattr(point, metric)
-        same_cost.append(float(curve.at(np.array([point.cost]))[0]))
-        same_quality.append(float(costs[enough.argmax()]) if enough.any() else np.nan)
-    who = _protocol_name(method)
-    texts = []
-    if not np.isnan(same_cost).any():
-        texts.append(f"For the money of {who}, {label(view.lead)} gives {number(mean(same_cost))}")
-    if not np.isnan(same_quality).any():
-        cost = _brief(view, mean(same_quality))
-        texts.append(f"it reaches the quality of {who} for {cost}")
-    text = "; ".join(texts)
-    return f"{text[:1].upper()}{text[1:]}." if text else ""
-
-
 def mean(values: Sequence[float]) -> float:
     return float(np.mean(values))
-
-
-def _protocol_name(method: str) -> str:
-    name = method.partition("-")[2]
-    return f"your protocol {name}" if name else "your protocol"
 
 
 def _brief(view: ReportView, cost: float) -> str:

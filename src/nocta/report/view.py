@@ -21,7 +21,7 @@ from nocta.report.plots.dynamics import Dynamics, TimeAxis
 from nocta.report.plots.style import legend_order
 from nocta.report.published import PaperTable, published_for
 from nocta.runs.compare import Comparison
-from nocta.runs.recommended import recommended_index
+from nocta.runs.recommended import shown_index
 from nocta.runs.record import CalibrationCurve, JobRecord, PointDetails, Together
 from nocta.runs.summary import mean_and_error
 
@@ -78,7 +78,19 @@ class ReportView:
         """The recommended operating point of the leading method, by seed."""
         quality = self.comparison.quality
         records = self.records_of(self.lead)
-        return [r.details[recommended_index(r.details, quality)] for r in records]
+        return [r.details[shown_index(r, quality)] for r in records]
+
+    @property
+    def rule(self) -> str:
+        """How the recommended point was chosen; completes "It is ..."."""
+        known = [r.recommended for r in self.records_of(self.lead)]
+        first = known[0]
+        if first is None or None in known:
+            return (
+                "the cheapest point within one standard error of the best on the subjects it is "
+                "judged on, which flatters it: these results hold no point that validation chose"
+            )
+        return first.reason
 
     @cached_property
     def reference_cost(self) -> float:

@@ -20,7 +20,7 @@ from nocta.evaluation.bootstrap import bootstrap_bands
 from nocta.methods.nocta import model_of
 from nocta.methods.reference.greedy import GreedyOptions, greedy_path, slot_blocks
 from nocta.methods.reference.protocol import protocol_settings
-from nocta.methods.references import plan_setting, with_ends
+from nocta.methods.references import plan_setting, with_ends, with_expectation
 from nocta.methods.saving import SavedMethod
 from nocta.model.choice.default import KEY, first_default
 
@@ -47,10 +47,10 @@ def points_to_keep(
     default = first_default(settings, rollouts)
     named = ({"setting": s} if model is None else s for s in settings)
     points = [{**s, **measured(r)} for s, r in zip(named, rollouts, strict=True)]
-    references = [
-        {"setting": setting, **measured(saved.rollout(val, setting))}
-        for setting in reference_settings(saved, val, settings, default.setting)
-    ]
+    references = []
+    for setting in reference_settings(saved, val, settings, default.setting):
+        outcome = saved.rollout(val, setting)
+        references.append({"setting": with_expectation(setting, outcome), **measured(outcome)})
     return {**kept, KEY: default.to_dict(), "validation": points, "references": references}
 
 

@@ -243,18 +243,31 @@ class TuningRecord:
         return found
 
 
+@dataclass(frozen=True)
+class Recommended:
+    """Position of the operating point at which a job is shown in detail, and why it is that one.
+
+    `reason` completes "It is ...". Test subjects have no say in it.
+    """
+
+    index: int
+    reason: str
+
+
 @dataclass(frozen=True, kw_only=True)
 class JobRecord:
     """Everything that is kept of a finished job.
 
     `tuning` is `None` if nothing was tuned, `audit` if no subject was audited. `rows` are its rows
     of results.csv, one per operating point; `details` has what the report shows about each.
+    `recommended` is `None` in records of earlier versions.
     """
 
     job: Job
     tuning: TuningRecord | None = None
     rows: list[Row]
     details: list[PointDetails]
+    recommended: Recommended | None = None
     audit: Audit | None = None
     cohort: CohortDescription
     versions: dict[str, str] = field(default_factory=dict)

@@ -58,13 +58,24 @@ class Row:
     expected_loss: Number = math.nan
     expected_cost: Number = math.nan
     realized_loss: Number = math.nan
+    #: 95 % bootstrap intervals over subjects, written by `nocta evaluate`.
+    cost_low: Number = math.nan
+    cost_high: Number = math.nan
+    accuracy_low: Number = math.nan
+    accuracy_high: Number = math.nan
+    ap_low: Number = math.nan
+    ap_high: Number = math.nan
+    roc_auc_low: Number = math.nan
+    roc_auc_high: Number = math.nan
+    cross_entropy_low: Number = math.nan
+    cross_entropy_high: Number = math.nan
 
 
 COLUMNS = tuple(f.name for f in fields(Row))
 #: Columns that results of earlier versions lack.
 ADDED = COLUMNS[COLUMNS.index("rollout_seconds") + 1 :]
 #: What was measured.
-MEASURES = COLUMNS[COLUMNS.index("cost") :]
+MEASURES = COLUMNS[COLUMNS.index("cost") : COLUMNS.index("cost_low")]
 #: Columns that differ between two runs of the same command.
 TIMES = ("fit_seconds", "rollout_seconds")
 

@@ -4,16 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
 from nocta.core.cohort import Cohort
 from nocta.core.environment import Availability
 from nocta.core.errors import ConfigError, DataError
+from nocta.core.policy import Policy
 from nocta.evaluation.audit import AuditReport, audit
+from nocta.evaluation.isolation import pack
+from nocta.methods.contract import Method
 from nocta.methods.reference.protocol import protocol_settings
 from nocta.methods.references import PLAN, with_ends
-from nocta.methods.saving import SavedMethod, as_saved
+from nocta.methods.registry import add_methods, local_methods
+from nocta.methods.saving import SavedMethod, as_saved, load_saved
 from nocta.model.nocta import NOCTA
 from nocta.runs.operating_points import MAX_CUTS
 from nocta.runs.setup import DataSource, hash_data
@@ -210,17 +215,15 @@ def settings_of(
         return [{"cost_weight": w} for w in sorted(cost_weights, reverse=True)]
     if not model.settings:
         raise ConfigError("This model keeps no cost weights; give --cost-weights or --budgets.")
-    return with_references(model, _spread(model.settings, n_points))
+    return with_references(model, _spread(model, n_points))
 
 
 def with_references(model: SavedMethod, kept: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """Settings between their ends, and the schedules that the fit compared them with."""
-    schedules = [
-        dict(point["setting"])
-        for point in model.record_.get("references", [])
-        if point["setting"]["acquire"] == PLAN
-    ]
-    return [*with_ends(kept), *schedules]
+    known = [dict(point["setting"]) for point in model.record_.get("references", [])]
+    schedules = [setting for setting in known if setting["acquire"] == PLAN]
+    ends = {setting["acquire"]: setting for setting in known if setting["acquire"] != PLAN}
+    return [*(ends.get(s.get("acquire"), s) for s in with_ends(kept)), *schedules]
 
 
 def protocols_to_judge(model: NOCTA | SavedMethod, judged: Judged) -> list[dict[str, Any]]:
@@ -239,20 +242,42 @@ def _own_settings(
             f"Method '{model.name}' has no cost weight; leave out --cost-weights to use the "
             f"{len(model.settings)} operating points it keeps."
         )
-    kept = _spread(model.settings, n_points)
+    kept = _spread(model, n_points)
     if not budgets:
         return with_references(model, kept)
     return [{**s, "budget": b} for b in sorted(budgets) for s in kept]
 
 
-def _spread(kept: list[dict[str, Any]], n_points: int) -> list[dict[str, Any]]:
-    """At most `n_points` of the operating points, the first and the last among them."""
+def _spread(model: SavedMethod, n_points: int) -> list[dict[str, Any]]:
+    """At most `n_points` of the operating points from first to last, the default among them."""
+    kept, default = model.settings, model.default_point.setting
     n = min(n_points, len(kept))
-    return [kept[round(i * (len(kept) - 1) / max(n - 1, 1))] for i in range(n)]
+    places = [round(i * (len(kept) - 1) / max(n - 1, 1)) for i in range(n)]
+    if default in kept:
+        place = kept.index(default)
+        nearest = min(range(n), key=lambda i: abs(places[i] - place))
+        places[nearest] = place
+    return [kept[i] for i in places]
+
+
+def packed_policy(folder: Path, setting: Mapping[str, Any]) -> bytes:
+    """The policy of a saved model, for a process that loads the folder itself.
+
+    Nothing of the model runs here, where the hidden values are.
+    """
+    return pack(partial(_load_policy, str(folder.resolve()), dict(setting), local_methods()))
+
+
+def _load_policy(
+    folder: str, setting: Mapping[str, Any], known: Mapping[str, type[Method]]
+) -> Policy:
+    add_methods(known)
+    return load_saved(folder).policy(setting)
 
 
 def audit_sample(
-    model: NOCTA | SavedMethod,
+    folder: Path,
+    seed: int,
     judged: Judged,
     setting: Mapping[str, Any],
     availability: Availability,
@@ -260,10 +285,10 @@ def audit_sample(
 ) -> AuditReport:
     """Audit a sample of subjects: the policy uses nothing it has not acquired."""
     return audit(
-        as_saved(model).policy(setting),
+        packed_policy(folder, setting),
         judged.cohort,
         n_subjects=n_subjects,
-        seed=model.seed,
+        seed=seed,
         budget=setting.get("budget"),
         availability=availability,
         n_cuts=min(judged.cohort.n_times + 1, MAX_CUTS),

@@ -61,6 +61,8 @@ class ScoreRequest:
     budget: float | None = None
     #: A feature whose column the input lacks counts as unavailable; otherwise it is an error.
     allow_missing: bool = False
+    #: What must and must not be acquired, beside the constraints of the model.
+    constraints: tuple[str, ...] = ()
 
     @classmethod
     def of(
@@ -69,15 +71,18 @@ class ScoreRequest:
         cost_weight: float,
         budget: float | None = None,
         allow_missing: bool = False,
+        constraints: Sequence[str] = (),
     ) -> ScoreRequest:
         """Settings for the model in this folder."""
         found = archive.folder_hash(model)
-        return cls(str(model.resolve()), found, cost_weight, budget, allow_missing)
+        place = str(model.resolve())
+        return cls(place, found, cost_weight, budget, allow_missing, tuple(constraints))
 
     def to_dict(self) -> dict[str, Any]:
         """What decides the result; the place of the model does not."""
         names = ("model_hash", "cost_weight", "budget")
-        return {name: getattr(self, name) for name in names}
+        rules = {"constraints": list(self.constraints)} if self.constraints else {}
+        return {**{name: getattr(self, name) for name in names}, **rules}
 
 
 def score_cohort(
@@ -183,7 +188,9 @@ class ScorePart:
         absent: Absent = "unavailable" if self.request.allow_missing else "refuse"
         table = self.part.read_histories(model.schema_, model.catalog_, absent)
         notes = [*table.notes, *remarks(model, table)]
-        scored = score_histories(model, table, self.request.cost_weight, self.request.budget)
+        weight, budget = self.request.cost_weight, self.request.budget
+        constraints = self.request.constraints
+        scored = score_histories(model, table, weight, budget, constraints=constraints)
         scored = _with_subjects_as_in(self.part, model.schema_["subject"], scored)
         out = BytesIO()
         parquet.write_table(_with_metadata(scored, expected, notes), out)

@@ -16,16 +16,15 @@ from numpy.typing import NDArray
 from nocta.core.catalog import Catalog
 from nocta.core.cohort import Cohort
 from nocta.core.errors import ConfigError, did_you_mean
-from nocta.core.policy import Policy
-from nocta.methods.fixed import FixedPlanPolicy
-from nocta.methods.reference.method import Reference
+from nocta.methods.reference.method import OnePlan
 from nocta.methods.references import plan_setting
+from nocta.methods.registry import SUFFIX
 from nocta.model.state import Arrays, State
 
 PROTOCOL = "protocol"
 
 
-class Protocol(Reference):
+class Protocol(OnePlan):
     """A schedule of the schema, for everybody, as far as constraints and budget allow."""
 
     name = PROTOCOL
@@ -33,16 +32,19 @@ class Protocol(Reference):
     plan_: NDArray[np.bool_]
 
     def _choose(self, train: Cohort, val: Cohort, seed: int, progress: bool) -> None:
-        self.plan_ = protocol_plans(train.catalog, self.name)[self.name]
+        name = self.name.removesuffix(SUFFIX)
+        self.plan_ = protocol_plans(train.catalog, name)[name]
+        super()._choose(train, val, seed, progress)
+
+    def _plan(self) -> NDArray[np.bool_]:
+        return self.plan_
 
     def _learned(self) -> State:
-        return {}, {"plan": self.plan_}
+        return super()._learned()[0], {"plan": self.plan_}
 
     def _recall(self, config: dict[str, Any], arrays: Arrays) -> None:
+        super()._recall(config, arrays)
         self.plan_ = arrays["plan"]
-
-    def _policy(self, setting: dict[str, Any]) -> Policy:
-        return FixedPlanPolicy(self.plan_, self.predictor_)
 
 
 @cache

@@ -11,12 +11,13 @@ NOCT-Contrastive and their ensemble are candidates only if the cohort is small e
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any, Self
+from typing import Any, Self, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
 from nocta.core.cohort import Cohort
+from nocta.core.errors import ModelError
 from nocta.core.predictor import Predictor, require_network
 from nocta.model.presets.base import Planner, Task
 from nocta.model.presets.default import DefaultPlanner
@@ -114,8 +115,7 @@ class AutoPlanner(Planner):
         shared = replace(task, predictor=task.cross_fitted(task.preset))
         fitted = {name: _fit(name, shared, options.quick) for name in names}
         leads = compare(fitted, task.val, task.seed)
-        best = max(leads, key=lambda lead: (lead.in_errors > 1, lead.in_errors))
-        chosen = best.candidate if best.in_errors > 1 else names[0]
+        chosen = choose(leads)
         scorer = fitted.get("amortized") if chosen == "direct" else None
         return cls(chosen, fitted[chosen], leads, scorer)
 
@@ -130,12 +130,15 @@ class AutoPlanner(Planner):
     @classmethod
     def from_state(cls, config: dict[str, Any], arrays: Arrays) -> Self:
         chosen = config["chosen"]
+        leads = tuple(Lead(*lead) for lead in config["leads"])
+        if not {chosen, *(lead.candidate for lead in leads)} <= set(get_args(Candidate)):
+            raise ModelError(f"'{chosen}' is not an estimator that can be chosen.")
         kind = DirectPlanner if chosen == "direct" else DefaultPlanner
         planner = kind.from_state(*take_part(config, arrays, "planner"))
         scorer = None
         if "scorer" in config:
             scorer = DefaultPlanner.from_state(*take_part(config, arrays, "scorer"))
-        return cls(chosen, planner, tuple(Lead(*lead) for lead in config["leads"]), scorer)
+        return cls(chosen, planner, leads, scorer)
 
 
 def candidates(train: Cohort) -> tuple[Candidate, ...]:
@@ -167,6 +170,12 @@ def compare(fitted: dict[Candidate, Planner], val: Cohort, seed: int) -> tuple[L
         error = float(ahead.std() / np.sqrt(max(len(ahead) - 1, 1)))
         leads.append(Lead(name, float(ahead.mean()), error))
     return tuple(leads)
+
+
+def choose(leads: tuple[Lead, ...]) -> Candidate:
+    """The first candidate, unless another is more than a standard error ahead of it."""
+    best = max(leads, key=lambda lead: lead.in_errors)
+    return best.candidate if best.in_errors > 1 else leads[0].candidate
 
 
 def _fit(name: Candidate, task: Task, quick: bool) -> Planner:
