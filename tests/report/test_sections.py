@@ -141,7 +141,7 @@ def test_a_win_is_marked_only_if_the_corrected_test_agrees(
                 job = replace(record.job, seed=seed)
                 records.append(replace(record, job=job, rows=rows))
     view = ReportView(replace(comparison, records=records))
-    table, tests = difference_table(view), paired_tests(view)
+    table, tests = difference_table(view, view.comparison.quality), paired_tests(view)
     assert table is not None
     assert tests is not None
     (text, mark) = table.rows[0][1][1]
