@@ -12,7 +12,7 @@ from nocta.cli.app import app
 from nocta.model.nocta import NOCTA
 from nocta.predictors.cross_fitted import CrossFittedPredictor
 from nocta.testing import tiny_cohort
-from small_models import ESTIMATORS, QUICK, Parts
+from small_models import ESTIMATORS, QUICK, QUICK_FIT, Parts
 
 #: Folders, files and tests that take over a second; `make test-quick` leaves them out.
 MEDIUM = (
@@ -117,7 +117,7 @@ def small_clinic(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def fitted_output(small_clinic: Path) -> tuple[Path, str]:
     """A model folder and what `nocta fit` said."""
     out = small_clinic.parent / "model"
-    args = ["fit", str(small_clinic), "--out", str(out), "--quick", "--quiet"]
+    args = ["fit", str(small_clinic), "--out", str(out), *QUICK_FIT]
     found = CliRunner().invoke(app, args)
     assert found.exit_code == 0, found.output
     return out, " ".join(found.output.split())

@@ -15,6 +15,8 @@ from nocta.predictors.training import TrainingConfig
 Parts = tuple[Cohort, Cohort, Cohort]
 #: Short fits of the default preset; everything else is as recommended.
 QUICK = {"hidden": 16, "n_rounds": 0, "n_neighbors": 8, "width": 8, "voting_width": 4}
+#: Options of a short `nocta fit`; the default method would fit several models.
+QUICK_FIT = ("--method", "nocta-amortized", "--quick", "--quiet")
 ESTIMATORS: tuple[EstimatorName, ...] = ("amortized", "contrastive", "ensemble")
 #: A cost weight at which every one of them acquires something, and not everything.
 WEIGHT = 0.005

@@ -62,7 +62,7 @@ def test_a_method_is_fitted_saved_and_evaluated(installed: dict[str, str], tmp_p
     assert '"nocta-extending": "0.1.0"' in (tmp_path / "m" / "log.json").read_text("utf-8")
     run_nocta(installed, "evaluate", tmp_path / "m", "coin-clinic", "--out", tmp_path / "r.csv")
     with (tmp_path / "r.csv").open(encoding="utf-8") as file:
-        assert {row["method"] for row in csv.DictReader(file)} == {"cheapest-first"}
+        assert {row["method"] for row in csv.DictReader(file)} == {"cheapest-first", "static"}
 
 
 @pytest.mark.parametrize(

@@ -14,6 +14,7 @@ from nocta.cli.data import data_source
 from nocta.core.cohort import Cohort
 from nocta.datasets import synthetic
 from nocta.runs.setup import _read
+from small_models import QUICK_FIT
 
 CLINIC = Path(__file__).parents[2] / "examples" / "clinic.csv"
 FEW = ["--data-option", "n_subjects=80"]
@@ -36,7 +37,7 @@ def fitted(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[tuple[i
     _read.cache_clear()
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(synthetic, "load", counted)
-        args = ["--out", out, "--seed", 2, "--quick", "--quiet"]
+        args = ["--out", out, "--seed", 2, *QUICK_FIT]
         status, shown = invoke("fit", "synthetic", *FEW, *args)
     assert status == 0, shown
     assert "synthetic: 80 subjects, 800 visits" in shown
@@ -65,7 +66,7 @@ def test_a_model_keeps_the_options_of_its_data(
 def test_a_fit_is_resumed_only_with_the_same_options(
     fitted: tuple[Path, list[tuple[int, int]]],
 ) -> None:
-    args = ["--out", fitted[0], "--seed", 2, "--quick", "--quiet", "--resume"]
+    args = ["--out", fitted[0], "--seed", 2, *QUICK_FIT, "--resume"]
     assert "finished already" in invoke("fit", "synthetic", *FEW, *args)[1]
     status, shown = invoke("fit", "synthetic", "--data-option", "n_subjects=90", *args)
     assert status == 2

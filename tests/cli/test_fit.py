@@ -24,8 +24,9 @@ from nocta.predictors.bayes import BayesPredictor
 from nocta.runs import fit_run
 from nocta.runs.checkpoint import Checkpoint
 from nocta.runs.model_card import model_card
+from small_models import QUICK_FIT
 
-QUICK = ["--quick", "--quiet"]
+QUICK = ("--quick", "--quiet")
 
 
 def invoke(*args: object) -> tuple[int, str]:
@@ -95,6 +96,7 @@ def test_test_subjects_are_never_touched(
     """Fitting again on data whose test subjects are nonsense gives the same arrays."""
     request = fit_run.FitRequest(
         fit_run.DataSource(str(small_clinic), str(small_clinic.with_name("clinic.schema.toml"))),
+        method="nocta-amortized",
         quick=True,
     )
     cohort, _, _, test = request.parts()
@@ -124,24 +126,24 @@ def test_a_stopped_fit_goes_on_without_doing_stages_again(
 
     with monkeypatch.context() as patch:
         patch.setattr(NOCTA, "fit", killed)
-        status, shown = invoke("fit", small_clinic, "--out", out, *QUICK)
+        status, shown = invoke("fit", small_clinic, "--out", out, *QUICK_FIT)
     assert status == 130
     assert "continue with --resume" in shown
     assert [p.name for p in out.iterdir()] == [PARTIAL]
 
-    status, shown = invoke("fit", small_clinic, "--out", out, *QUICK)
+    status, shown = invoke("fit", small_clinic, "--out", out, *QUICK_FIT)
     assert status == 2
     assert "unfinished fit; continue it with --resume" in shown
     status, shown = invoke("plan", out, small_clinic)
     assert status == 2
     assert "continue it with --resume" in shown
-    status, shown = invoke("fit", small_clinic, "--out", out, "--resume", "--seed", 1, *QUICK)
+    status, shown = invoke("fit", small_clinic, "--out", out, "--resume", "--seed", 1, *QUICK_FIT)
     assert status == 2
     assert "seed is 0 there and 1 here" in shown
 
     with monkeypatch.context() as patch:
         patch.setattr(fit_run, "fit_predictor", killed)  # must not be called again
-        status, shown = invoke("fit", small_clinic, "--out", out, "--resume", *QUICK)
+        status, shown = invoke("fit", small_clinic, "--out", out, "--resume", *QUICK_FIT)
     assert status == 0, shown
     assert "predictor: kept from before." in shown
     assert (out / ARRAYS).read_bytes() == (fitted_model / ARRAYS).read_bytes()
@@ -164,7 +166,7 @@ def test_a_kill_after_the_estimator_keeps_it(
         raise AssertionError("fitted again")
 
     monkeypatch.setattr(NOCTA, "fit", never)
-    status, shown = invoke("fit", small_clinic, "--out", out, "--resume", *QUICK)
+    status, shown = invoke("fit", small_clinic, "--out", out, "--resume", *QUICK_FIT)
     assert status == 0, shown
     assert "estimator: kept from before." in shown
     again, first = nocta.load(out).record_, record
@@ -174,10 +176,10 @@ def test_a_kill_after_the_estimator_keeps_it(
 
 def test_a_finished_model_is_not_overwritten(small_clinic: Path, fitted_model: Path) -> None:
     before = (fitted_model / "manifest.json").read_bytes()
-    status, shown = invoke("fit", small_clinic, "--out", fitted_model, *QUICK)
+    status, shown = invoke("fit", small_clinic, "--out", fitted_model, *QUICK_FIT)
     assert status == 2
     assert "holds a model already; replace it with --force" in shown
-    status, shown = invoke("fit", small_clinic, "--out", fitted_model, "--resume", *QUICK)
+    status, shown = invoke("fit", small_clinic, "--out", fitted_model, "--resume", *QUICK_FIT)
     assert status == 0
     assert "finished already" in shown
     assert (fitted_model / "manifest.json").read_bytes() == before
@@ -235,7 +237,7 @@ def test_impossible_options_are_refused(
 
 def test_a_folder_of_other_things_is_left_alone(small_clinic: Path, tmp_path: Path) -> None:
     (tmp_path / "notes.txt").write_text("mine")
-    status, shown = invoke("fit", small_clinic, "--out", tmp_path, "--force", *QUICK)
+    status, shown = invoke("fit", small_clinic, "--out", tmp_path, "--force", *QUICK_FIT)
     assert status == 2
     assert "holds no model" in shown
     assert [p.name for p in tmp_path.iterdir()] == ["notes.txt"]
@@ -251,7 +253,7 @@ def test_a_class_that_cannot_be_learned_stops_the_fit_before_it_begins(
     rows.loc[ever, "part"] = "val"
     rows.to_csv(tmp_path / "clinic.csv", index=False)
     schema = small_clinic.with_name("clinic.schema.toml")
-    args = ["--schema", schema, "--split-column", "part", "--out", tmp_path / "m", *QUICK]
+    args = ["--schema", schema, "--split-column", "part", "--out", tmp_path / "m", *QUICK_FIT]
     status, shown = invoke("fit", tmp_path / "clinic.csv", *args)
     assert status == 2
     assert "validation, class 'decompensated': it occurs" in shown

@@ -11,6 +11,7 @@ import pytest
 from typer.testing import CliRunner
 
 from nocta.cli.app import app
+from small_models import QUICK_FIT
 
 
 def invoke(*args: object) -> tuple[int, str]:
@@ -46,7 +47,7 @@ def histories(parts: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_a_fit_on_parts_equals_the_fit_on_the_table(
     parts: Path, fitted_model: Path, tmp_path: Path
 ) -> None:
-    status, shown = invoke("fit", parts, "--out", tmp_path / "model", "--quick", "--quiet")
+    status, shown = invoke("fit", parts, "--out", tmp_path / "model", *QUICK_FIT)
     assert status == 0, shown
     arrays = [folder / "arrays.safetensors" for folder in (fitted_model, tmp_path / "model")]
     assert arrays[0].read_bytes() == arrays[1].read_bytes()

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
+import nocta
 from nocta.cli.app import app
 
 MESSY = Path(__file__).parents[2] / "examples" / "messy"
@@ -71,6 +72,7 @@ def test_it_goes_from_the_file_to_the_order_list(drafted: tuple[Path, str]) -> N
     (folder / "visits.csv").write_bytes(b"\n".join([lines[0], *few]) + b"\n")
     model = folder / "model"
     invoke("fit", folder / "visits.csv", "--out", model, "--quick", "--quiet")
+    assert nocta.load(model).estimator == "auto"  # without --method, validation chooses
     today, weight = folder / "today.csv", ("--cost-weight", "0.0001")
     planned = invoke("plan", model, today, "--subject", "Kö-901", *weight)
     assert "Kö-901, at visit 3 of 4, around 2024-08-25 (183 days)" in planned

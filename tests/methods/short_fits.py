@@ -17,6 +17,9 @@ SHORT: dict[str, dict[str, Any]] = {
     "dime": {"n_updates": 5},
     "difa": {"grid": [0.01], "options": DIFA},
     "static": {"options": {"max_subjects": 20}},
+    "nocta-auto": {"options": {"candidates": ["amortized"]}},
+    "nocta-direct": {},
+    "nocta-amortized": {"options": {"n_rounds": 0}},
     "nocta-contrastive": {"options": {"metric": "values"}},
     "nocta-ensemble": {"options": {"metric": "values", "amortized_share": 0.5}},
 }

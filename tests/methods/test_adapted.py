@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from nocta.core.errors import ConfigError
+from nocta.methods import registry
 from nocta.methods.registry import method_class, parse_methods
 from nocta.methods.saving import SavedMethod, load_saved, save_method
 from nocta.predictors.adapt import adapt, mean_loss
@@ -91,3 +92,13 @@ def test_a_misspelled_method_with_the_suffix_is_refused() -> None:
     with pytest.raises(ConfigError, match="There is no method 'sttic\\+adapt'"):
         parse_methods("sttic+adapt")
     assert parse_methods("static,static+adapt") == ["static", "static+adapt"]
+
+
+def test_a_protocol_and_a_method_registered_again_can_be_adapted(monkeypatch) -> None:
+    assert issubclass(method_class("protocol-usual+adapt"), method_class("protocol-usual"))
+    assert method_class("protocol-usual+adapt").name == "protocol-usual+adapt"
+    monkeypatch.setattr(registry, "_LOCAL", {})
+    for _ in range(2):
+        own = type("Own", (method_class("first-visit"),), {"name": "own"})
+        registry.register_method(own)
+        assert issubclass(method_class("own+adapt"), own)

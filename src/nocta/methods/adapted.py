@@ -60,7 +60,7 @@ class Adapted(Method):
         self._base.fit(self, train, val, predictor=shared, **how)
         self.adapted_ = shared
         rows = even_rows(len(train), _MOST)
-        parts = [(c, self._requests(c, val, seed)) for c in (train.subset(rows), val)]
+        parts = [(c, self._requests(c, val, seed)) for c in (train.subset(rows), val.sample(_MOST))]
         shared = CrossFittedPredictor(shared.members, shared.fold[rows], shared.expected)
         self.adaptation_ = adapt(shared, parts[0], parts[1], seed, progress)
         if self.adaptation_.kept:

@@ -48,11 +48,11 @@ def method_names() -> list[str]:
 
 def method_class(name: str) -> type[Method]:
     """The class of a method; raises `ConfigError` if there is none that keeps the contract."""
-    if _is_protocol(name):
-        return _protocol_class(name)
     known = method_names()
     if name.endswith(SUFFIX) and name not in known:
-        return _adapted(name.removesuffix(SUFFIX))
+        return _adapted(method_class(name.removesuffix(SUFFIX)))
+    if _is_protocol(name):
+        return _protocol_class(name)
     if name not in known:
         raise ConfigError(
             f"There is no method '{name}'.{did_you_mean(name, known)} Known: {', '.join(known)}."
@@ -118,10 +118,10 @@ def _protocol_class(name: str) -> type[Method]:
 
 
 @cache
-def _adapted(name: str) -> type[Method]:
+def _adapted(cls: type[Method]) -> type[Method]:
     from nocta.methods.adapted import adapted_class
 
-    return adapted_class(method_class(name))
+    return adapted_class(cls)
 
 
 def _installed() -> dict[str, str | None]:

@@ -90,10 +90,10 @@ class NOCTA(BaseEstimator):  # type: ignore[misc]
                 as it is. The `paper` preset needs one with a network.
             progress: Show bars.
         """
-        require_cohort(train, "fit(train, val)", "train")
-        require_cohort(val, "fit(train, val)", "val")
         planner = planner_class(self.preset, self.estimator)
         options = read_options(model_options(self.preset, self.estimator), self.options)
+        require_cohort(train, "fit(train, val)", "train")
+        require_cohort(val, "fit(train, val)", "val")
         check_parts(train, val)
         how = (self.estimator, self.seed, progress, predictor, options, self.preset)
         task = Task(train, val, *how)

@@ -23,7 +23,11 @@ class GatedCohort(EncodedCohort):
         self, member: Network, cohort: Cohort, availability: Availability = "on-arrival"
     ) -> None:
         super().__init__(member.encoder_, cohort)
-        self.closed = torch.from_numpy(~offered_slots(cohort, availability))
+        if availability == "known":
+            self.closed = torch.from_numpy(~offered_slots(cohort, availability))
+        else:  # the same for everybody, so it takes no memory per subject
+            closed = torch.from_numpy(~cohort.catalog.open_slots)
+            self.closed = closed.expand(len(cohort), *closed.shape)
         self.member, self.encoder = member, member.encoder_
 
     def gated(self, index: Tensor, gates: Tensor) -> Tensor:

@@ -98,7 +98,7 @@ def beam_search(
     """
     n, first = len(observation), int(observation.time[0]) + 1
     open_slots = torch.from_numpy(observation.offered_slots)
-    remaining = torch.from_numpy(_unreserved(observation))
+    remaining = torch.from_numpy(unreserved(observation))
     rules = observation.catalog.rules
     prefixes = None if rules is None else _Prefixes(rules, observation)
     # With many subsets, more prefixes are not worth the time, and a wide first beam would not fit
@@ -183,7 +183,7 @@ class _Prefixes:
         self.ledger = before.with_visit(slot, chosen & self.possible[:, None, slot])
 
 
-def _unreserved(observation: Observation) -> NDArray[np.float64]:
+def unreserved(observation: Observation) -> NDArray[np.float64]:
     """What plans may cost, `(n,)`: they contain what the budget was set aside for."""
     if not observation.catalog.price_of_required:
         return observation.remaining
@@ -225,7 +225,7 @@ def sample_search(
     prices = np.broadcast_to(catalog.cost_of(plans), own.shape[:2])
     charged = np.broadcast_to(charges, own.shape[:2])
     if catalog.rules is not None:
-        own = _repaired(observation, own)
+        own = repaired_plans(observation, own)
         prices = charged = catalog.cost_of(own)
         losses = estimator.score_plans(observation, own)
     elif observation.available is not None:
@@ -237,7 +237,7 @@ def sample_search(
         losses = estimator.score_plans(observation, plans)
     expected = losses.double().numpy()
     scores = expected + cost_weight[:, None] * charged
-    scores = np.where(prices > _unreserved(observation)[:, None] + 1e-9, _INFEASIBLE, scores)
+    scores = np.where(prices > unreserved(observation)[:, None] + 1e-9, _INFEASIBLE, scores)
     order = np.argsort(scores, axis=1, kind="stable")[:, :n_best]
     rows = np.arange(len(own))[:, None]
     order = np.where(scores[rows, order] < _INFEASIBLE / 2, order, 0)
@@ -246,7 +246,7 @@ def sample_search(
     )
 
 
-def _repaired(observation: Observation, plans: NDArray[np.bool_]) -> NDArray[np.bool_]:
+def repaired_plans(observation: Observation, plans: NDArray[np.bool_]) -> NDArray[np.bool_]:
     """Each subject's plans, `(n, p, L, M)`, as the constraints require and allow them."""
     rules = observation.catalog.rules
     assert rules is not None

@@ -9,7 +9,7 @@ import pytest
 
 import nocta
 from nocta.core.errors import ConfigError
-from nocta.model.presets.auto import AutoPlanner, Lead, candidates, compare
+from nocta.model.presets.auto import AutoPlanner, Lead, candidates, choose, compare
 from nocta.testing import check_policy, tiny_cohort
 
 
@@ -40,9 +40,14 @@ def test_another_candidate_must_be_clearly_better(parts, levels, noise, ahead) -
         name: Fixed(level, noise * i)
         for i, (name, level) in enumerate(zip(("direct", "amortized"), levels, strict=True))
     }
-    leads = compare(fitted, parts[1], 0)
-    best = max(leads, key=lambda lead: (lead.in_errors > 1, lead.in_errors))
-    assert (best.candidate if best.in_errors > 1 else "direct") == ahead
+    assert choose(compare(fitted, parts[1], 0)) == ahead
+
+
+def test_the_surest_lead_wins_and_an_unsure_one_does_not() -> None:
+    first, sure = Lead("direct", 0.0, 0.0), Lead("amortized", 1.0, 0.4)
+    large = Lead("ensemble", 2.0, 1.0)
+    assert choose((first, large, sure)) == "amortized"
+    assert choose((first, Lead("amortized", 1.0, 1.0))) == "direct"
 
 
 def test_many_subjects_prefer_direct_and_few_the_population(parts) -> None:

@@ -10,11 +10,16 @@ import pytest
 import torch
 
 import nocta
+from nocta.core.enforce import enforce
 from nocta.core.errors import ConfigError
 from nocta.core.policy import Observation
 from nocta.core.rollout import rollout
+from nocta.model.presets.direct import _FACTORS
+from nocta.planning.direct import promise
 from nocta.planning.direct.network import GateNet, GateShape, log_prices
 from nocta.planning.direct.unroll import all_seeing, draw, over_budget, visit_price
+from nocta.planning.estimators import targets
+from nocta.planning.estimators.targets import LossTargets
 from nocta.planning.gates import GatedCohort
 from nocta.predictors.cross_fitted import cross_fit
 from nocta.predictors.recurrent import RecurrentPredictor
@@ -144,6 +149,32 @@ def test_a_hard_budget_is_kept(parts, model) -> None:
     assert 0 < done.costs.max() <= 2.0
 
 
+@pytest.mark.parametrize(
+    ("rule", "budget"),
+    [
+        ("at most 1 visits", np.inf),
+        ("at most 1 scan", np.inf),
+        ("2 apart blood", np.inf),
+        ("always blood at 2", 4.0),
+        ("together blood, scan", 5.0),
+    ],
+)
+def test_plans_obey_constraints_and_begin_with_the_decision(parts, model, rule, budget) -> None:
+    start, policy = start_of(parts[2]), model.policy(WEIGHTS[0])
+    catalog = start.catalog.constrained(rule)
+    bound = replace(start, catalog=catalog, remaining=np.full(len(start), budget)).reserving()
+    found = policy.best_plans(bound)
+    assert found.plans[:, 0].any()
+    assert all(
+        catalog.rules.allow(plan) for plan in found.plans.reshape(-1, *start.open_slots[0].shape)
+    )
+    assert catalog.cost_of(found.plans).max() <= budget
+    acted = enforce(bound, policy.decide(bound))
+    planned = nocta.Decision.from_plans(found.plans[:, 0])
+    np.testing.assert_array_equal(acted.time, planned.time)
+    np.testing.assert_array_equal(acted.features, planned.features)
+
+
 def test_a_dearer_feature_is_requested_less_without_a_new_fit(parts, model) -> None:
     test = parts[2]
     name = test.catalog.names[0]
@@ -188,7 +219,8 @@ def test_a_saved_model_decides_as_before(parts, model, tmp_path: Path) -> None:
     again = nocta.load(tmp_path / "m")
     first, second = (m.rollout(parts[2], WEIGHTS[1]) for m in (model, again))
     np.testing.assert_array_equal(first.probabilities, second.probabilities)
-    assert again.planner_.plans.loss_level == model.planner_.plans.loss_level
+    before, after = (m.policy(WEIGHTS[1]).promise(start_of(parts[2])) for m in (model, again))
+    np.testing.assert_array_equal(before, after)
 
 
 def test_a_recommendation_promises_loss_and_charge(parts, model) -> None:
@@ -200,11 +232,53 @@ def test_a_recommendation_promises_loss_and_charge(parts, model) -> None:
     assert advice.stopping.expected_charge == 0
 
 
+def test_promises_have_the_level_of_what_happens_on_validation(parts, model) -> None:
+    _, val, _ = parts
+    planner = replace(model.planner_)  # so that other tests see the model as it is
+    planner.plans = replace(planner.plans, individual_share=0.0, loss_level=9.0, charge_level=9.0)
+    planner._correct_level(val)
+    promised, happened = np.zeros(2), np.zeros(2)
+    for factor in _FACTORS:
+        weight = factor * planner.cost_scale
+        promised += np.mean(planner.policy(weight).promise(start_of(val)), axis=1)
+        happened += np.mean(planner.realized(val, weight), axis=1)
+    np.testing.assert_allclose(promised, happened, rtol=1e-6)
+
+
 def test_the_given_predictor_is_left_as_it_is(parts, predictor) -> None:
     before = {k: v.copy() for k, v in predictor.state()[1].items()}
     nocta.NOCTA("direct", options={"quick": True, "hidden": 8}).fit(*parts[:2], predictor=predictor)
     for name, array in predictor.state()[1].items():
         np.testing.assert_array_equal(array, before[name])
+
+
+def test_a_predictor_with_dropout_judges_and_acts_without_it(parts) -> None:
+    train, val, test = parts
+    short = TrainingConfig(epochs=4, batch_size=64, check_every=2)
+    with_dropout = RecurrentPredictor(hidden=8, dropout=0.5, training=short)
+    shared = cross_fit(with_dropout, train, val, 2)
+    options = {"quick": True, "hidden": 8, "predictor_rate": 0.0}  # the predictor stays as it is
+    model = nocta.NOCTA("direct", options=options).fit(train, val, predictor=shared)
+    asked = nocta.History.of(test, np.ones_like(test.recorded))
+    expected = shared.predict_proba(asked)
+    np.testing.assert_array_equal(model.planner_.predictor.predict_proba(asked), expected)
+
+
+def test_informed_labels_are_the_same_piece_by_piece(parts, predictor, monkeypatch) -> None:
+    how = (parts[0], predictor.members, predictor.fold, ("cross-entropy",))
+    whole = LossTargets(*how, hindsight=0.9).soft_labels
+    monkeypatch.setattr(targets, "_INFORMED_AT_ONCE", 7)
+    torch.testing.assert_close(LossTargets(*how, hindsight=0.9).soft_labels, whole)
+
+
+def test_promises_are_learned_from_a_bounded_number_of_subjects(
+    parts, predictor, untrained, monkeypatch
+) -> None:
+    train, (net, _) = parts[0], untrained
+    losses = LossTargets(train, predictor.members, predictor.fold, ("cross-entropy",))
+    monkeypatch.setattr(promise, "_MOST", 10)
+    found = promise._examples(net, train, losses, (0.1, 1.0), np.random.default_rng(0))
+    assert len(found.states) == len(found.losses) == 10
 
 
 def test_open_loop_is_a_form_of_its_own(parts, predictor, model) -> None:

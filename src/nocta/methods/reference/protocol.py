@@ -18,6 +18,7 @@ from nocta.core.cohort import Cohort
 from nocta.core.errors import ConfigError, did_you_mean
 from nocta.methods.reference.method import OnePlan
 from nocta.methods.references import plan_setting
+from nocta.methods.registry import SUFFIX
 from nocta.model.state import Arrays, State
 
 PROTOCOL = "protocol"
@@ -31,7 +32,8 @@ class Protocol(OnePlan):
     plan_: NDArray[np.bool_]
 
     def _choose(self, train: Cohort, val: Cohort, seed: int, progress: bool) -> None:
-        self.plan_ = protocol_plans(train.catalog, self.name)[self.name]
+        name = self.name.removesuffix(SUFFIX)
+        self.plan_ = protocol_plans(train.catalog, name)[name]
         super()._choose(train, val, seed, progress)
 
     def _plan(self) -> NDArray[np.bool_]:

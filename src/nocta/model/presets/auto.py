@@ -114,8 +114,7 @@ class AutoPlanner(Planner):
         shared = replace(task, predictor=task.cross_fitted(task.preset))
         fitted = {name: _fit(name, shared, options.quick) for name in names}
         leads = compare(fitted, task.val, task.seed)
-        best = max(leads, key=lambda lead: (lead.in_errors > 1, lead.in_errors))
-        chosen = best.candidate if best.in_errors > 1 else names[0]
+        chosen = choose(leads)
         scorer = fitted.get("amortized") if chosen == "direct" else None
         return cls(chosen, fitted[chosen], leads, scorer)
 
@@ -167,6 +166,12 @@ def compare(fitted: dict[Candidate, Planner], val: Cohort, seed: int) -> tuple[L
         error = float(ahead.std() / np.sqrt(max(len(ahead) - 1, 1)))
         leads.append(Lead(name, float(ahead.mean()), error))
     return tuple(leads)
+
+
+def choose(leads: tuple[Lead, ...]) -> Candidate:
+    """The first candidate, unless another is more than a standard error ahead of it."""
+    best = max(leads, key=lambda lead: lead.in_errors)
+    return best.candidate if best.in_errors > 1 else leads[0].candidate
 
 
 def _fit(name: Candidate, task: Task, quick: bool) -> Planner:

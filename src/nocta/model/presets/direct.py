@@ -107,17 +107,26 @@ class DirectPlanner(Planner):
         self.plans.individual_share = chosen
 
     def _correct_level(self, val: Cohort) -> None:
-        """New subjects are predicted by the mean of all predictors, which has less loss."""
+        """Promises are for plans of one's own, judged by one predictor each; correct their level.
+
+        New subjects are predicted by the mean of all predictors, and may follow the schedule for
+        everybody.
+        """
+        val = val.sample(_MOST_TRIED)
         n, catalog = len(val), val.catalog
         nothing = History.empty(catalog, val.context)
         start, limit = np.full(n, -1), np.full(n, np.inf)
         before = Observation(nothing, start, limit, catalog, np.arange(n))
-        promised = realized = 0.0
+        self.plans.loss_level = self.plans.charge_level = 1.0
+        promised, realized = np.zeros(2), np.zeros(2)
         for factor in _FACTORS:
             weight = factor * self.cost_scale
-            promised += float(self.plans(before, np.full(n, weight)).losses[:, 0].mean())
-            realized += float(self.realized(val, weight)[0].mean())
-        self.plans.loss_level = realized / max(promised, 1e-9)
+            found = self.plans(before, np.full(n, weight))
+            promised += [found.losses[:, 0].mean(), found.charges[:, 0].mean()]
+            realized += [part.mean() for part in self.realized(val, weight)]
+        known = (promised > 1e-9) & (realized > 0)
+        levels = np.where(known, realized / np.maximum(promised, 1e-9), 1.0)
+        self.plans.loss_level, self.plans.charge_level = levels.tolist()
 
     def state(self) -> State:
         plans = self.plans
@@ -128,6 +137,7 @@ class DirectPlanner(Planner):
             "shape": vars(plans.net.shape),
             "individual_share": plans.individual_share,
             "loss_level": plans.loss_level,
+            "charge_level": plans.charge_level,
             "seed": self.seed,
         }
         return nest(
@@ -154,6 +164,7 @@ class DirectPlanner(Planner):
             promise,
             individual_share=config["individual_share"],
             loss_level=config["loss_level"],
+            charge_level=config.get("charge_level", 1.0),
         )
         options = DirectOptions(**config["options"])
         return cls(options, predictor, plans, config["cost_scale"], config["seed"])

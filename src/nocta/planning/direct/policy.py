@@ -15,7 +15,7 @@ from nocta.planning.algorithm import PlanningPolicy
 from nocta.planning.direct.network import GateNet, Terms
 from nocta.planning.direct.promise import PromiseNet
 from nocta.planning.direct.unroll import over_budget, visit_price
-from nocta.planning.search import FoundPlans
+from nocta.planning.search import FoundPlans, repaired_plans, unreserved
 from nocta.predictors.encoding import InputEncoder
 
 #: The runner-up is what the policy would do at this many times the cost weight, or less.
@@ -33,6 +33,7 @@ class DirectPlans:
         individual_share: How much the logits follow the subject; the rest follows the schedule for
             everybody that the network makes without seeing any value. With 0 it is that schedule.
         loss_level: Losses of new subjects, per promised loss; found on validation.
+        charge_level: The same for charges.
     """
 
     net: GateNet
@@ -41,6 +42,7 @@ class DirectPlans:
     _: KW_ONLY
     individual_share: float = 1.0
     loss_level: float = 1.0
+    charge_level: float = 1.0
 
     @torch.no_grad()
     def gates(
@@ -98,16 +100,32 @@ class DirectPlans:
         plans, state = self.gates(observation, weights, whole=True)
         slots = torch.full((len(plans),), int(observation.time[0]) + 1)
         loss, charge, stopping = (part.double().numpy() for part in self.promise(state, slots))
-        empty = ~plans.any(dim=2).any(dim=1).numpy()
+        allowed, due = _allowed(observation, plans.numpy()), observation.due
+        empty = (allowed == due).all(axis=(1, 2))
         loss = np.where(empty, stopping, loss) * self.loss_level
-        charge = np.where(empty, 0.0, charge)
+        charge = np.where(empty, observation.catalog.cost_of(due), charge * self.charge_level)
         return FoundPlans(
-            plans.numpy()[:, None],
+            allowed[:, None],
             loss[:, None],
             charge[:, None],
             weights,
             stopping * self.loss_level,
         )
+
+
+def _allowed(observation: Observation, plans: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """Plans as the constraints require and allow them; without late visits if short of budget."""
+    if observation.catalog.rules is None:
+        return plans
+    limit, plans = unreserved(observation) + 1e-9, plans.copy()
+    out = repaired_plans(observation, plans[:, None])[:, 0]
+    for k in reversed(range(plans.shape[1])):
+        short = np.flatnonzero(observation.catalog.cost_of(out) > limit)
+        if not short.size:
+            break
+        plans[short, k] = False
+        out[short] = repaired_plans(observation.subset(short), plans[short, None])[:, 0]
+    return out
 
 
 class _Walk:

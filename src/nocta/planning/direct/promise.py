@@ -15,7 +15,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from nocta.core.cohort import Cohort
+from nocta.core.cohort import Cohort, even_rows
 from nocta.planning.direct.network import GateNet
 from nocta.planning.direct.unroll import all_seeing, draw
 from nocta.planning.estimators.targets import LossTargets
@@ -117,6 +117,9 @@ def _examples(
     rng: np.random.Generator,
 ) -> _Examples:
     """Roll the policy out for subjects of a cohort, each at some of the cost weights."""
+    if len(cohort) > _MOST:
+        targets = targets.subset(cohort, even_rows(len(cohort), _MOST))
+        cohort = targets.cohort
     factors = np.geomspace(*weights, _N_WEIGHTS)
     n = len(cohort)
     copies = int(np.clip(_MOST // n, 1, _N_WEIGHTS))

@@ -12,6 +12,8 @@ learn how much a request brings the prediction closer to the informed one.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -184,10 +186,8 @@ class DirectTraining:
             rows = torch.nonzero(fold == which)[:, 0]
             if not len(rows):
                 continue
-            net = self.predictor.networks[which].net_
-            net.eval().requires_grad_(False)
-            log_proba = F.log_softmax(data.logits(index[rows], gates[rows]), dim=-1)
-            net.train().requires_grad_(True)
+            with _frozen(self.predictor.networks[which].net_):
+                log_proba = F.log_softmax(data.logits(index[rows], gates[rows]), dim=-1)
             soft = self.soft_labels[index[rows]]
             now = soft_label_losses(log_proba, soft, "cross-entropy") * self.labeled[index[rows]]
             losses = losses.index_add(0, rows, now)
@@ -221,6 +221,17 @@ class DirectTraining:
             for factor in np.geomspace(1.3 * low, high / 1.3, 8)
         ]
         return float(np.mean(found)) / self.gain
+
+
+@contextmanager
+def _frozen(net: nn.Module) -> Iterator[None]:
+    """A network judges: no dropout and no gradient for its weights; then it is as it was."""
+    training = net.training
+    net.eval().requires_grad_(False)
+    try:
+        yield
+    finally:
+        net.train(training).requires_grad_(True)
 
 
 def policy_regret(

@@ -31,6 +31,8 @@ from nocta.predictors.plan_tree import PlanScorer, PlanTree
 
 #: Histories that a predictor without a network is asked for at once; bounds memory.
 _AT_ONCE = 8192
+#: Subjects who are predicted from everything at once; bounds memory.
+_INFORMED_AT_ONCE = 20_000
 #: Smallest probability whose logarithm is taken.
 _LEAST = 1e-7
 #: Rows (subject, plan) scored at once: few enough to stay in cache, and to leave no large holes
@@ -124,8 +126,11 @@ class LossTargets:
 
     def _soft_labels(self, cohort: Cohort) -> Tensor:
         """Labels mixed with the prediction from everything, `(n, L, C)`."""
-        everything = np.broadcast_to(cohort.catalog.open_slots, cohort.recorded.shape).copy()
-        informed = self._log_proba(np.arange(len(cohort)), everything).exp()
+        n, slots = len(cohort), cohort.catalog.open_slots
+        pieces = np.array_split(np.arange(n), max(1, -(-n // _INFORMED_AT_ONCE)))
+        informed = torch.cat(
+            [self._log_proba(p, np.broadcast_to(slots, (len(p), *slots.shape))) for p in pieces]
+        ).exp()
         truth = F.one_hot(self.labels.clamp(min=0), informed.shape[-1])
         return (1 - self.hindsight) * truth + self.hindsight * informed
 
