@@ -54,7 +54,7 @@ def test_the_models_own_weights_on_its_test_subjects(
     assert [r["method"] for r in found] == ["nocta-amortized"] * (len(found) - 1) + ["static"]
     assert f"{record['n_test']} subjects kept aside" in shown
     assert "No leak found" in shown
-    assert "AP (95 %)" in shown
+    assert "mean AP ROC cross- weight cost accuracy (95 %) AUC entropy" in shown
     for name in ("cost", "accuracy", "ap", "roc_auc", "cross_entropy"):
         assert all(
             float(r[f"{name}_low"]) <= float(r[name]) <= float(r[f"{name}_high"]) for r in found
@@ -80,13 +80,17 @@ def test_a_report_of_one_model(fitted_model: Path, small_clinic: Path, tmp_path:
         "sex = F",
         "Sensitivity and specificity",
         "nocta evaluate",
+        f"operating point is {nocta.load(fitted_model).default_point.reason}",
     ):
         assert said in text, said
     assert "Paired" not in text
     assert "seeds;" not in text
-    (cheap, dear) = rows(out)
+    nothing, cheap, *_, dear, everything, plan = rows(out)
     assert float(cheap["expected_cost"]) < float(dear["expected_cost"])
     assert float(cheap["realized_loss"]) > 0
+    for row in (nothing, everything, plan):  # promised from validation
+        assert float(row["expected_loss"]) > 0
+    assert float(nothing["expected_cost"]) == 0 < float(everything["expected_cost"])
     assert sorted(file.name for file in tmp_path.iterdir()) == ["r.csv", "r.html"]
     status, shown = invoke(*args, "--report", tmp_path / "r.pdf")
     assert (status, "end its name in .html" in shown) == (2, True)
@@ -136,7 +140,7 @@ def test_budgets_and_weights_make_pairs(
     assert all(float(r["cost"]) <= float(r["budget"]) for r in rows(out))
 
 
-def test_fewer_points_keep_both_ends(
+def test_fewer_points_keep_both_ends_and_the_default(
     fitted_model: Path, small_clinic: Path, tmp_path: Path
 ) -> None:
     out = tmp_path / "r.csv"
@@ -144,7 +148,9 @@ def test_fewer_points_keep_both_ends(
     assert invoke("evaluate", fitted_model, small_clinic, *args)[0] == 0
     kept = nocta.load(fitted_model).record_["cost_weights"]
     found = rows(out)
-    assert [setting_name(r) for r in found] == ["nothing", kept[0], kept[-1], "everything", "plan"]
+    default = nocta.load(fitted_model).default_point.cost_weight
+    own = sorted({kept[0], default, kept[-1]}, reverse=True)
+    assert [setting_name(r) for r in found] == ["nothing", *own, "everything", "plan"]
     assert {r["availability"] for r in found} == {"known"}
 
 
