@@ -11,7 +11,7 @@ ABLATIONS := table-embedding table-candidates table-neighbors table-kappa table-
 RESULTS := results-synthetic results-synthetic-paper results-pbc-event results-pbc-stage \
 	results-physionet2012 results-direct results-full-history results-few-subjects results-guarantee results-ras-fidelity results-variants results-ablations results-paper
 
-.PHONY: install demo chromium test soak-service screenshots test-quick test-slow bench bench-quick bench-large lint types format clean results forget-results $(RESULTS)
+.PHONY: install demo chromium test soak soak-service screenshots test-quick test-slow bench bench-quick bench-large lint types format clean results forget-results $(RESULTS)
 
 install: $(STAMP)
 
@@ -143,6 +143,11 @@ bench: install
 
 bench-quick: install
 	$(BIN)/python benchmarks/bench.py --quick
+
+# Kills at random moments and many decisions, for some hours; writes results/reliability.md. With
+# `DISK=/mnt/small`, a mounted file system of about 1 MB, full disks too.
+soak: install
+	$(BIN)/python benchmarks/soak.py --kills 30 $(if $(DISK),--disk $(DISK)) --out results/reliability.md
 
 # Cohorts of up to a million subjects take hours. Rows in results/bench/large.csv are kept.
 bench-large: install

@@ -13,6 +13,7 @@ from typer.testing import CliRunner
 
 import nocta
 from nocta.cli.app import app
+from nocta.runs import evaluate_run
 from nocta.runs.results import COLUMNS
 
 
@@ -72,7 +73,7 @@ def test_a_report_of_one_model(fitted_model: Path, small_clinic: Path, tmp_path:
     assert "Drift: The model " in shown
     text = page.read_text("utf-8")
     for said in (
-        "NOCT-Amortized on clinic",
+        "NOCTA on clinic",
         "a subject gives average precision",
         "subjects kept aside when the model was fitted",
         "Promise kept?",
@@ -227,17 +228,17 @@ def test_a_stopped_evaluation_keeps_its_points(
 ) -> None:
     out = tmp_path / "r.csv"
     args = ["evaluate", fitted_model, small_clinic, "--out", out, "--cost-weights", "0.01,0.001"]
-    done: list[float] = []
-    real = nocta.NOCTA.rollout
+    done: list[object] = []
+    real = evaluate_run.rollout
 
-    def stop_at_the_second(self: nocta.NOCTA, cohort: object, weight: float, **rest: object):  # type: ignore[no-untyped-def]
+    def stop_at_the_second(policy: object, cohort: object, **rest: object):  # type: ignore[no-untyped-def]
         if done:
             raise KeyboardInterrupt
-        done.append(weight)
-        return real(self, cohort, weight, **rest)  # type: ignore[arg-type]
+        done.append(policy)
+        return real(policy, cohort, **rest)  # type: ignore[arg-type]
 
     with monkeypatch.context() as patch:
-        patch.setattr(nocta.NOCTA, "rollout", stop_at_the_second)
+        patch.setattr(evaluate_run, "rollout", stop_at_the_second)
         status, shown = invoke(*args, "--quiet")
     assert status == 130
     assert "run the same command again to continue" in shown

@@ -12,9 +12,11 @@ import pytest
 from nocta.core.environment import Availability
 from nocta.core.errors import ConfigError
 from nocta.core.metrics import summarize
+from nocta.core.policy import Policy
 from nocta.core.rollout import Rollout
 from nocta.model.nocta import NOCTA
 from nocta.planning.limits import Limits
+from nocta.runs import evaluate_run
 from nocta.runs.evaluate_run import Evaluation
 from nocta.runs.results import MEASURES, TIMES
 from nocta.runs.saved import Judged
@@ -61,16 +63,16 @@ class Spy:
 
 @pytest.fixture
 def spy(monkeypatch: pytest.MonkeyPatch) -> Iterator[Spy]:
-    found, real = Spy(), NOCTA.rollout
+    found, real = Spy(), evaluate_run.rollout
 
-    def rollout(self: NOCTA, cohort: Any, *args: Any, **kwargs: Any) -> Rollout:
+    def rollout(policy: Policy, cohort: Any, **kwargs: Any) -> Rollout:
         if len(found.sizes) == found.last:
             raise KeyboardInterrupt
         found.sizes.append(len(cohort))
-        return real(self, cohort, *args, **kwargs)
+        return real(policy, cohort, **kwargs)
 
     with monkeypatch.context() as patch:
-        patch.setattr(NOCTA, "rollout", rollout)
+        patch.setattr(evaluate_run, "rollout", rollout)
         yield found
 
 

@@ -14,7 +14,8 @@ from nocta.exact.task import synthetic_task
 from nocta.methods.fixed import FixedPlanPolicy
 from nocta.predictors.bayes import BayesPredictor
 from nocta.runs.details import ledger
-from nocta.runs.job import FittedPredictor, build_method, run_job
+from nocta.runs.job import run_job
+from nocta.runs.learning import FittedPredictor, build_method
 from nocta.runs.operating_points import operating_points
 from nocta.runs.record import Job, JobRecord
 from nocta.runs.results import COLUMNS, TIMES, plain
@@ -28,7 +29,9 @@ def run(setup: Setup, job: Job) -> JobRecord:
 
 
 def without_times(record: JobRecord) -> list[dict[str, Any]]:
-    return [{k: v for k, v in plain(row).items() if k not in TIMES} for row in record.rows]
+    """The rows as plain data; NaN is equal to NaN there."""
+    rows = [{k: v for k, v in vars(row).items() if k not in TIMES} for row in record.rows]
+    return [{k: v if v == v else None for k, v in row.items()} for row in rows]
 
 
 def test_a_job_gives_one_row_per_operating_point(small_setup: Setup) -> None:

@@ -36,7 +36,7 @@ def untrained(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_plug_in_is_fitted_once_and_kept(small_setup: Setup, tmp_path: Path) -> None:
-    setup = replace(small_setup, predictor="prevalence")
+    setup = replace(small_setup, predictor="prevalence", audit_subjects=0)
     assert is_kept(setup)
     store = JobStore(tmp_path)
     for label in ("a", "b"):
@@ -50,7 +50,7 @@ def test_a_plug_in_is_fitted_once_and_kept(small_setup: Setup, tmp_path: Path) -
 
 @pytest.mark.parametrize("name", ["prevalence", "boosted"])
 def test_a_comparison_acquires_for_a_plug_in(name: str, small_setup: Setup, tmp_path: Path) -> None:
-    setup = replace(small_setup, predictor=name, quick=True, n_points=2)
+    setup = replace(small_setup, predictor=name, quick=True, n_points=2, audit_subjects=0)
     found = compare(setup, make_jobs(["static"], [0], {}), tmp_path / "out", n_jobs=1)
     assert not found.failures
     assert (tmp_path / "out" / "results.csv").is_file()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -14,25 +15,29 @@ from nocta.core.errors import PlanError
 from nocta.core.losses import TrajectoryLoss, trajectory_losses
 from nocta.core.policy import Decision, Observation, Policy
 from nocta.core.rollout import rollout
+from nocta.evaluation.isolation import IsolatedPolicy
 from nocta.exact.task import synthetic_task
 from nocta.methods.contract import Method
 from nocta.methods.reference.method import Everything, Nothing, Static
 from nocta.methods.reference.periodic import Periodic
+from nocta.methods.references import EVERYTHING, ReferencePolicy
 from nocta.methods.saving import SavedMethod, load_saved, save_method
 from nocta.model.nocta import NOCTA
 from nocta.predictors.bayes import BayesPredictor
 from nocta.predictors.cross_fitted import CrossFittedPredictor
-from nocta.runs.job import FittedPredictor, run_job
-from nocta.runs.promise import Promise
-from nocta.runs.record import Job
+from nocta.runs.job import run_job
+from nocta.runs.learning import FittedPredictor
+from nocta.runs.promise import Promise, ask
+from nocta.runs.record import Job, JobRecord
+from nocta.runs.results import TIMES
 from nocta.runs.setup import DataSource, Setup
 from nocta.testing import RunningMeanPredictor, tiny_cohort
 from small_models import Parts
 
 
 def promise(policy: Policy, cohort: Cohort, budget: float | None = None) -> Promise:
-    outcome = rollout(policy, cohort, budget=budget)
-    return Promise.of(policy, cohort, outcome, budget=budget, seed=0)
+    expected = ask(policy, cohort, budget=budget, availability="on-arrival", seed=0)
+    return Promise.of(expected, rollout(policy, cohort, budget=budget))
 
 
 def fitted(kind: type[Method]) -> Method:
@@ -88,6 +93,23 @@ def test_the_planner_promises_the_plan_it_begins_with(
     assert limited.expected_losses.mean() >= found.expected_losses.mean()
 
 
+def test_a_policy_promises_in_a_process_of_its_own_what_it_does_here(
+    tiny_models: dict[str, NOCTA], tiny_parts: Parts
+) -> None:
+    test = tiny_parts[2]
+    policy = tiny_models["amortized"].policy(0.01)
+    policy.promised_loss = "mean-cross-entropy"
+    here = promise(policy, test, budget=5.0)
+    with IsolatedPolicy.of(policy) as isolated:
+        there = promise(isolated, test, budget=5.0)
+    for name, expected in vars(here).items():
+        np.testing.assert_array_equal(getattr(there, name), expected)
+    end = ReferencePolicy(policy, {"acquire": EVERYTHING, "at": {}})
+    with IsolatedPolicy.of(end) as isolated:
+        assert np.isnan(promise(isolated, test).expected_losses).all()
+        assert rollout(isolated, test).cost == rollout(end, test).cost
+
+
 @pytest.mark.parametrize(
     ("kind", "expected"),
     [("cross-entropy", 2 * np.log(2)), ("mean-cross-entropy", np.log(2)), ("error", 1.0)],
@@ -125,3 +147,19 @@ def test_jobs_record_what_was_promised_and_what_happened() -> None:
         assert row.expected_loss == entry.expected_loss >= 0
         assert row.expected_cost == pytest.approx(row.cost, rel=0.5)
         assert row.realized_loss == pytest.approx(row.cross_entropy * row.n_labels / row.n_subjects)
+
+
+@pytest.mark.parametrize("method", ["static", "nothing"])
+def test_isolation_changes_no_number_of_a_job(method: str) -> None:
+    setup = Setup(DataSource("pbc-stage", max_subjects=60), n_points=2, audit_subjects=0)
+    shared = FittedPredictor(RunningMeanPredictor(2), 0.0)
+    open_, isolated = (
+        run_job(replace(setup, audit_subjects=n), Job(method, 0), shared) for n in (0, 6)
+    )
+    assert isolated.audit is not None
+
+    def plain(record: JobRecord) -> str:
+        rows = [{k: v for k, v in vars(row).items() if k not in TIMES} for row in record.rows]
+        return str((rows, [replace(entry, together=[]) for entry in record.details]))
+
+    assert plain(open_) == plain(isolated)

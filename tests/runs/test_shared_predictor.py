@@ -15,7 +15,7 @@ from nocta.core.predictor import Predictor
 from nocta.predictors.recurrent import RecurrentPredictor
 from nocta.predictors.training import TrainingConfig
 from nocta.runs import predictors
-from nocta.runs.job import FittedPredictor
+from nocta.runs.learning import FittedPredictor
 from nocta.runs.record import Job
 from nocta.runs.setup import Setup
 from nocta.runs.store import JobStore
@@ -24,7 +24,7 @@ from nocta.runs.sweep import sweep
 
 @pytest.fixture
 def learned(small_setup: Setup) -> Setup:
-    return replace(small_setup, predictor="learned")
+    return replace(small_setup, predictor="learned", audit_subjects=0)  # in this process
 
 
 @pytest.fixture

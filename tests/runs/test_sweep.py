@@ -61,6 +61,7 @@ def test_a_failed_job_is_tried_again(
     small_setup: Setup, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     jobs = [Job("fake-failing", 1)]
+    small_setup = replace(small_setup, audit_subjects=0)  # so that it is fitted in this process
     assert compare(small_setup, jobs, tmp_path, n_jobs=1).failures
     monkeypatch.setattr(fake_methods.Failing, "fit", fake_methods.Honest.fit)
     assert not compare(small_setup, jobs, tmp_path, n_jobs=1).failures

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import signal
+import sys
+import warnings
 from collections.abc import Sequence
 from types import FrameType
 
@@ -17,6 +20,11 @@ def main(argv: Sequence[str] | None = None) -> None:
     """
     from nocta.cli.app import app
 
+    if not sys.warnoptions and "PYTHONWARNINGS" not in os.environ:
+        # What a user has to know is said in a sentence; warnings are for developers. Workers and
+        # isolated processes inherit this.
+        warnings.simplefilter("ignore")
+        os.environ["PYTHONWARNINGS"] = "ignore"
     signal.signal(signal.SIGTERM, _interrupt)
 
     app(args=None if argv is None else list(argv), prog_name="nocta")

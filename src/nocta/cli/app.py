@@ -132,10 +132,33 @@ def _report(error: Exception, *, debug: bool) -> int:
     if isinstance(error, NoctaError):
         typer.secho(f"Error: {error}", err=True, fg=typer.colors.RED)
         return 2
+    said = _what_the_user_can_change(error)
+    if said:
+        typer.secho(f"Error: {said}", err=True, fg=typer.colors.RED)
+        return 2
     typer.secho(f"Unexpected {type(error).__name__}: {error}", err=True, fg=typer.colors.RED)
     if not debug:
         typer.echo("Run the same command with --debug to see the traceback.", err=True)
     return 1
+
+
+def _what_the_user_can_change(error: Exception) -> str:
+    """A sentence for errors of the machine: a full disk, a read-only folder, too little memory."""
+    if isinstance(error, OSError):
+        place = f"'{error.filename}': " if error.filename else ""
+        what = error.strerror or str(error)
+        return (
+            f"{place}{what}. What was written before is as it was. Free space or choose another "
+            f"path, then run the same command again."
+        )
+    if isinstance(error, RecursionError):
+        return "An input file is nested too deeply to be read; write it with fewer levels."
+    if isinstance(error, MemoryError):
+        return (
+            "There is not enough memory for this. Use fewer subjects at once, or --jobs 1. "
+            + str(error)
+        ).rstrip()
+    return ""
 
 
 app = typer.Typer(

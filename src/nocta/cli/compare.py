@@ -18,7 +18,7 @@ from nocta.cli.data import (
     say_what_was_read,
 )
 from nocta.cli.options import parse_method_options
-from nocta.cli.outputs import exit_on_failures, say_notes, stoppable
+from nocta.cli.outputs import check_folder, exit_on_failures, say_notes, stoppable
 
 if TYPE_CHECKING:
     from nocta.runs.compare import Comparison
@@ -81,6 +81,7 @@ def compare(
     from nocta.runs.compare import make_jobs, own_predictor_notes
     from nocta.runs.setup import Setup
 
+    check_folder(out)
     source = data_source(data, schema, path, data_option, split_column, fractions, constraint)
     say_what_was_read(source)
     setup = Setup(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -65,7 +66,7 @@ def find_schema(data: str | Path, schema: Path | None = None) -> Path:
         if not schema.is_file():
             raise DataFileMissing(f"Schema file '{schema}' does not exist.")
         return schema
-    beside = [path.with_name(f"{table_stem(path)}.schema.toml"), path.with_name("schema.toml")]
+    beside = [path.parent / f"{table_stem(path)}.schema.toml", path.parent / "schema.toml"]
     if path.is_dir():
         beside.insert(0, path / "schema.toml")
     for candidate in beside:
@@ -173,7 +174,7 @@ def parse_numbers(option: str, text: str | None) -> tuple[float, ...]:
         found = tuple(float(part) for part in text.split(",") if part.strip())
     except ValueError:
         found = ()
-    if not found:
+    if not found or not all(map(math.isfinite, found)):
         raise typer.BadParameter(
             f"'{text}' is not a list of numbers such as 0.1,0.3,1", param_hint=option
         )

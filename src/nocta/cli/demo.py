@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from rich.console import Console
 from rich.table import Table
 
-from nocta.cli.outputs import exit_on_failures, make_table, say, stoppable
+from nocta.cli.outputs import check_folder, exit_on_failures, make_table, say, stoppable
 from nocta.cli.running import JobsOption, OutFolder, QuickOption, QuietOption
 
 if TYPE_CHECKING:
@@ -38,6 +38,7 @@ def demo(
     from nocta.runs.compare import compare, make_jobs
     from nocta.runs.setup import DataSource, Setup
 
+    check_folder(out)
     setup = Setup(source=DataSource("synthetic"))
     if quick:
         setup = setup.as_quick()

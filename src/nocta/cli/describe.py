@@ -9,7 +9,7 @@ import typer
 from typer import Option
 
 from nocta.cli.data import DataArgument, DataOptions, PathOption, SchemaOption, data_source
-from nocta.cli.outputs import check_outputs, say, say_notes
+from nocta.cli.outputs import check_new, check_outputs, say, say_notes
 
 
 def describe(
@@ -19,23 +19,25 @@ def describe(
     data_option: DataOptions = None,
     out: Annotated[Path | None, Option(help="Write the card to this Markdown file.")] = None,
     figure: Annotated[Path | None, Option(help="Draw the card: a .png, .svg or .pdf file.")] = None,
+    force: Annotated[bool, Option("--force", help="Replace existing files.")] = False,
 ) -> None:
     """Show the data card of a cohort; draw it with --figure.
 
     The card lists subjects, visits, missing values, class balance per visit, and costs.
     """
+    from nocta.model.files import write_atomically
     from nocta.tables.summary import CohortSummary
 
     source = data_source(data, schema, path, data_option)
     check_outputs(out, figure, inputs=(data, source.schema))
+    check_new((out, figure), force)
     read = source.summary(0)
     say_notes((), read.warnings)
     summary = CohortSummary.of(source.load(0), (*read.warnings, *read.remarks))
     card = summary.to_markdown()
     typer.echo(card, nl=False)
     if out is not None:
-        out.parent.mkdir(parents=True, exist_ok=True)
-        out.write_text(card, encoding="utf-8")
+        write_atomically(out, card)
         say(f"Wrote {out}.")
     if figure is not None:
         from nocta.report.plots.describe import cohort_figure

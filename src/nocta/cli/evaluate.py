@@ -131,7 +131,7 @@ def evaluate(
             rows.append(row)
             write_results(results_frame(rows), out)
         own = [s for s in settings if "acquire" not in s] or settings
-        finding = saved.audit_sample(fitted, judged, own[len(own) // 2], rule, AUDITED)
+        finding = saved.audit_sample(model, fitted.seed, judged, own[len(own) // 2], rule, AUDITED)
         drift = drift_of(fitted, judged.cohort)
         if report is not None:
             options = {

@@ -18,7 +18,7 @@ from nocta.cli.data import (
     say_what_was_read,
 )
 from nocta.cli.options import parse_options
-from nocta.cli.outputs import make_narrow_table, say, stoppable
+from nocta.cli.outputs import check_folder, make_narrow_table, say, stoppable
 
 if TYPE_CHECKING:
     from nocta.methods.saving import SavedMethod
@@ -33,7 +33,9 @@ def fit(
     ] = "nocta-auto",
     preset: running.PresetOption = "default",
     predictor: running.PredictorOption = "learned",
-    seed: Annotated[int, Option("--seed", min=0, help="Sets the split and the training.")] = 0,
+    seed: Annotated[
+        int, Option("--seed", min=0, max=2**32 - 1, help="Sets the split and the training.")
+    ] = 0,
     schema: SchemaOption = None,
     path: PathOption = None,
     data_option: DataOptions = None,
@@ -64,8 +66,10 @@ def fit(
     cost-quality curve are found on validation and saved with the model. The default one is the
     cheapest within one standard error of the best; `nocta choose` sets another.
     """
+    from nocta.model.files import only_process
     from nocta.runs.fit_run import FitRequest, fit_to_folder
 
+    check_folder(out)
     request = FitRequest(
         source=data_source(data, schema, path, data_option, split_column, fractions, constraint),
         method=method,
@@ -77,7 +81,8 @@ def fit(
         predictor=predictor,
     )
     say_what_was_read(request.source, seed)
-    with stoppable(f"Finished stages are in '{out}'; continue with --resume."):
+    kept = f"Finished stages are in '{out}'; continue with --resume."
+    with stoppable(kept), only_process(out):
         model = fit_to_folder(request, out, resume=resume, force=force, progress=not quiet, say=say)
     _print(model, data, out)
 

@@ -58,6 +58,7 @@ def init(
     classes, and `--event` makes them from the time to an event. Fill in the costs, then run `nocta
     describe DATA` to see the cohort.
     """
+    from nocta.model.files import write_atomically
     from nocta.tables.draft.draft import draft_schema
 
     for path in (data, costs):
@@ -75,8 +76,7 @@ def init(
             f"'{target}' already exists. Add --force to replace it, or --out to write elsewhere."
         )
     draft = draft_schema(data, costs, _wish(label, bins, event, within))
-    target.parent.mkdir(parents=True, exist_ok=True)
-    target.write_text(draft.text, encoding="utf-8")
+    write_atomically(target, draft.text)
     typer.echo(f"Wrote {target}.")
     if draft.notes:
         typer.echo("Understood:")

@@ -57,10 +57,10 @@ def optimum(
     from nocta.runs.setup import DataSource
 
     source = DataSource(task)
+    check_outputs(out, figure)
     finite_task(source)  # a wrong name is reported before anything is computed
     source = DataSource(task, data_options=parse_data_options(task, data_option))
     finite_task(source)
-    check_outputs(out, figure)
     yardstick = compute_yardstick(
         source, get_args(Loss) if noct else ["error"], noct=noct, progress=not quiet
     )

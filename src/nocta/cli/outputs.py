@@ -45,6 +45,22 @@ def check_report(report: Path | None, *, inputs: Sequence[str | Path | None] = (
         raise ConfigError(f"Report '{report}' is not a page; end its name in .html.")
 
 
+def check_new(paths: Sequence[Path | None], force: bool) -> None:
+    """Refuse to replace a file that a user may want to keep."""
+    for path in paths:
+        if path is not None and path.exists() and not force:
+            raise ConfigError(
+                f"'{path}' already exists. Add --force to replace it, or choose another path."
+            )
+
+
+def check_folder(out: Path) -> None:
+    """Refuse, before any work, a path that cannot be a folder."""
+    for part in (out, *out.parents):
+        if part.exists() and not part.is_dir():
+            raise ConfigError(f"Cannot write to '{out}': '{part}' is a file. Choose another --out.")
+
+
 def say(line: str) -> None:
     """Tell the user something on the error stream, so that output stays clean."""
     typer.echo(line, err=True)

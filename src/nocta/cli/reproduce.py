@@ -11,7 +11,7 @@ from typer import Argument, Option
 
 from nocta.cli import running
 from nocta.cli.data import DataOptions, PathOption, SchemaOption, data_source
-from nocta.cli.outputs import exit_on_failures, make_table, stoppable
+from nocta.cli.outputs import check_folder, exit_on_failures, make_table, stoppable
 from nocta.core.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -65,6 +65,8 @@ def reproduce(
     Writes NAME.md, NAME.csv, figures and the report. Finished jobs are kept in OUT/runs, and
     names that need the same jobs share them. Run the same command again to continue.
     """
+    from nocta.model.files import write_atomically
+    from nocta.model.folders import REPRODUCED, Folder, refuse_other
     from nocta.report.paper import Request, find_recipe
     from nocta.report.paper import reproduce as make
 
@@ -75,6 +77,9 @@ def reproduce(
     if not name:
         raise ConfigError("Give a table or figure; `nocta reproduce --list` shows the names.")
     recipe = find_recipe(name)
+    check_folder(out)
+    if not (out / "runs").is_dir():  # as older versions left it
+        refuse_other(out, Folder.REPRODUCED)
     request = Request(
         out=out,
         sources=_sources(data or [], schema, path, data_option or [], recipe.data),
@@ -89,6 +94,7 @@ def reproduce(
     )
     with stoppable(f"Finished jobs are in '{out}'; run the same command again to continue."):
         page = make(recipe, request)
+    write_atomically(out / REPRODUCED, f"{name}\n")
     files = page.write(out)
     for sheets in page.sheets.values():
         for sheet in sheets[:1]:

@@ -9,7 +9,7 @@ import typer
 from typer import Argument, Option
 
 from nocta.cli import running
-from nocta.cli.outputs import check_outputs, say, stoppable
+from nocta.cli.outputs import check_folder, check_outputs, say, stoppable
 
 
 def score(
@@ -63,6 +63,7 @@ def score(
     from nocta.model.persistence import load
     from nocta.runs.score_run import ScoreRequest, score_cohort
 
+    check_folder(out.parent)
     if out.suffix.lower() == ".csv":
         check_outputs(out, inputs=(cohort,))
     fitted = load(model)

@@ -20,6 +20,9 @@ from nocta.core.constraints import Constraints
 from nocta.core.errors import BudgetTooSmall, DataError, Problem, did_you_mean, problems_error
 from nocta.core.rules import Rules
 
+#: More cannot be told apart from its neighbors in the arithmetic of networks.
+_MOST = 1e30
+
 
 @dataclass(frozen=True)
 class Feature:
@@ -87,6 +90,12 @@ class Catalog:
         if problems:
             raise problems_error(problems)
 
+        with np.errstate(over="ignore"):
+            most = self.price_of_everything
+        if not most <= _MOST:
+            what = f"All costs and fees add up to {most:g}. Use another unit, so that they add up"
+            raise problems_error([Problem(f"{what} to at most {_MOST:g}.", kind="cost")])
+
     def _problems(self) -> list[Problem]:
         names = [f.name for f in self.features]
         columns = [c for f in self.features for c in f.columns]
@@ -117,7 +126,7 @@ class Catalog:
         found = []
         who = f"Feature '{f.name}'"
         costs = np.atleast_1d(np.asarray(f.cost, dtype=float))
-        if costs.size not in (1, self.n_times):
+        if isinstance(f.cost, list | tuple) and costs.size != self.n_times:
             what = f"{who} has {costs.size} costs for {self.n_times} visits"
             found.append(Problem(f"{what}; give one cost or one per visit.", kind="cost"))
         if not np.isfinite(costs).all() or (costs < 0).any():

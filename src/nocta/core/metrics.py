@@ -13,14 +13,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.calibration import calibration_curve
-from sklearn.metrics import (
-    accuracy_score,
-    average_precision_score,
-    brier_score_loss,
-    log_loss,
-    roc_auc_score,
-)
 
 from nocta.core.detection import DEFAULT_THRESHOLD, find_alarms
 from nocta.core.errors import ConfigError, did_you_mean
@@ -37,6 +29,8 @@ TAIL_SHARE = 0.1
 
 def accuracy(labels: Labels, probabilities: Probabilities) -> float:
     """Share of pairs whose most probable class is the true one."""
+    from sklearn.metrics import accuracy_score
+
     if not len(labels):
         return float("nan")
     return float(accuracy_score(labels, probabilities.argmax(axis=1)))
@@ -44,21 +38,29 @@ def accuracy(labels: Labels, probabilities: Probabilities) -> float:
 
 def average_precision(labels: Labels, probabilities: Probabilities) -> float:
     """Area under the precision-recall curve, macro over classes."""
+    from sklearn.metrics import average_precision_score
+
     return _one_against_rest(average_precision_score, labels, probabilities)
 
 
 def roc_auc(labels: Labels, probabilities: Probabilities) -> float:
     """Area under the receiver operating characteristic, macro over classes."""
+    from sklearn.metrics import roc_auc_score
+
     return _one_against_rest(roc_auc_score, labels, probabilities)
 
 
 def cross_entropy(labels: Labels, probabilities: Probabilities) -> float:
     """Mean negative log probability of the true class, in nats."""
+    from sklearn.metrics import log_loss
+
     return _of_normalized(log_loss, labels, probabilities)
 
 
 def brier(labels: Labels, probabilities: Probabilities) -> float:
     """Mean squared error of the probabilities: summed over classes, or of the positive class."""
+    from sklearn.metrics import brier_score_loss
+
     return _of_normalized(brier_score_loss, labels, probabilities)
 
 
@@ -86,6 +88,8 @@ def reliability(labels: Labels, probabilities: Probabilities) -> Reliability:
     With two classes: the probability of the positive class against its frequency. With more:
     the confidence in the predicted class against the accuracy.
     """
+    from sklearn.calibration import calibration_curve
+
     if probabilities.shape[1] == 2:
         stated, came_true = probabilities[:, 1], labels == 1
     else:

@@ -20,6 +20,8 @@ from nocta.core.errors import ConfigError, did_you_mean
 Preset = Literal["default", "paper"]
 Count = Annotated[int, Field(ge=1)]
 CountOrZero = Annotated[int, Field(ge=0)]
+#: What every random number generator accepts.
+Seed = Annotated[int, Field(ge=0, le=2**32 - 1)]
 Share = Annotated[float, Field(ge=0, le=1)]
 Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 NonNegative = Annotated[float, Field(ge=0, allow_inf_nan=False)]

@@ -160,11 +160,14 @@ def rollout(
     sums = probabilities.sum(axis=2)
     if not np.isfinite(probabilities).all() or (np.abs(sums - 1) > 1e-3).any():
         raise PlanError("Predictions must be finite probabilities that sum to one over classes.")
+    charges = env.charged()
+    if not np.isfinite(charges).all():
+        raise PlanError("A charge is not a finite number; use smaller prices.")
     return Rollout(
         history=history,
         probabilities=probabilities,
         labels=cohort.labels,
-        cost_per_visit=env.charged(),
+        cost_per_visit=charges,
         stop_time=env.time.copy(),
         n_decisions=env.n_decisions,
         classes=cohort.classes,

@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.model_selection import train_test_split
 
 from nocta.core.errors import ConfigError, DataError
 
@@ -48,6 +47,8 @@ def split_subjects(
 def _take(
     units: NDArray[np.int64], n_take: int, strata: NDArray[np.int64], seed: int
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    from sklearn.model_selection import train_test_split  # takes a second to import
+
     kinds, counts = np.unique(strata[units], return_counts=True)
     can = counts.min() >= 2 and kinds.size <= min(n_take, units.size - n_take)
     taken, rest = train_test_split(

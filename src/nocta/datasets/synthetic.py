@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from nocta.core.cohort import Cohort
 from nocta.core.errors import ConfigError
+from nocta.core.options import Seed, check_value
 from nocta.datasets._card import Card, Measurement, make_catalog
 from nocta.datasets._dataset import Dataset
 from nocta.datasets._load_log import LoadLog
@@ -73,6 +74,7 @@ def load(n_subjects: int = 8000, seed: int = 0) -> Cohort:
 def _load(log: LoadLog, *, n_subjects: int = 8000, seed: int = 0) -> Cohort:
     if n_subjects < 1:
         raise ConfigError(f"n_subjects is {n_subjects}; it must be at least 1.")
+    check_value("seed", seed, Seed)
     log.read(f"a random number generator (seed {seed})")
     return load(n_subjects, seed)
 

@@ -4,13 +4,17 @@ The policy is rolled out once in the real world. Then everything the policy has 
 some slot `cut` is changed, and the same acquisitions are replayed. Up to the cut every decision and
 every prediction must be the same to the bit. One pass changes everything at once; if something
 differs, each kind of change is tried alone, to name the cause.
+
+Policies run in processes that hold no hidden value (`nocta.evaluation.isolation`): one process for
+the real world, others for the changed worlds, so that nothing is carried from one to the other.
 """
 
 from __future__ import annotations
 
 import time as clock
 from collections.abc import Callable, Collection
-from dataclasses import asdict, dataclass
+from contextlib import ExitStack
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 import numpy as np
@@ -22,7 +26,8 @@ from nocta.core.environment import Availability, Results
 from nocta.core.errors import LeakageError, PlanError
 from nocta.core.history import History
 from nocta.core.policy import Observation, Policy
-from nocta.evaluation.custody import held_data
+from nocta.evaluation.custody import holding
+from nocta.evaluation.isolation import IsolatedPolicy, name_of, pack_policy
 from nocta.evaluation.perturb import CHANGES, KINDS, Kind, perturb
 from nocta.evaluation.replay import Recording, Terms, record, replay, same_rows
 
@@ -56,7 +61,7 @@ class AuditReport:
 
 
 def audit(
-    policy: Policy,
+    policy: Policy | bytes,
     cohort: Cohort,
     n_subjects: int = 64,
     seed: int = 0,
@@ -73,6 +78,11 @@ def audit(
     seed decides the sample, the changes, and the policy's own randomness. The future is changed
     after at most `n_cuts` slots.
 
+    Args:
+        policy: The policy, which must also act here as it does in a process without the hidden
+            values. Or what `nocta.evaluation.isolation.pack` makes of a function that returns
+            the policy; then nothing of it runs in this process.
+
     Raises:
         LeakageError: A decision or prediction changed, or the policy holds the cohort itself.
         PlanError: Time ran backward, a slot was acquired twice, or a budget was exceeded.
@@ -85,50 +95,130 @@ def audit(
         >>> audit(policy, cohort).n_subjects
         24
     """
-    policy.begin(len(cohort), seed)  # forget what an earlier roll-out revealed
-    held = held_data(policy, cohort)
-    if held:
-        raise LeakageError(
-            f"{_name(policy)} holds the {held} of the subjects it is evaluated on. Fit and tune it "
-            f"on other subjects, or evaluate it on subjects it has never seen."
-        )
+    if isinstance(policy, Policy):
+        policy.begin(len(cohort), seed)  # forget what an earlier roll-out revealed
+        holding(policy, cohort)
     size = min(n_subjects, len(cohort))
     rows = np.sort(np.random.default_rng(seed).choice(len(cohort), size, replace=False))
     limit = budget if budget is None or np.ndim(budget) == 0 else np.asarray(budget)[rows]
     terms = Terms(limit, availability, charge_missing, results)
-    return audit_factory(lambda _: policy, cohort.subset(rows), terms, seed=seed, n_cuts=n_cuts)
+    sample = cohort.subset(rows)
+    if not isinstance(policy, Policy):
+        return _audit(_Cells(lambda _: policy), sample, terms, seed, n_cuts)
+    packed = pack_policy(policy, cohort)
+    return audit_factory(lambda _: policy, sample, terms, seed=seed, n_cuts=n_cuts, packed=packed)
 
 
 def audit_factory(
-    make_policy: MakePolicy, cohort: Cohort, terms: Terms, *, seed: int = 0, n_cuts: int = 64
+    make_policy: MakePolicy,
+    cohort: Cohort,
+    terms: Terms,
+    *,
+    seed: int = 0,
+    n_cuts: int = 64,
+    packed: bytes | None = None,
 ) -> AuditReport:
     """The same for a policy that is built for each world it is rolled out in.
 
     An honest policy ignores the cohort that `make_policy` is given; a policy that looks things up
-    in it is detected.
+    in it is detected. So is one that holds the cohort of the first call ever after. `packed` is
+    the policy, if it was packed before and is the same in every world.
     """
-    started = clock.perf_counter()
+
+    truths = [None, cohort]  # in the first changed world everything is changed
+
+    def pack_for(world: Cohort) -> bytes:
+        if packed is not None:
+            return packed
+        return pack_policy(make_policy(world), truths.pop(0) if truths else None)
+
+    cells = _Cells(pack_for)
     policy = make_policy(cohort)
-    recording = record(policy, cohort, terms, seed)
-    check_rules(recording, cohort)
+    check_isolated(policy, packed or pack_policy(policy), cohort, terms, seed)
+    return _audit(cells, cohort, terms, seed, n_cuts)
+
+
+def check_isolated(
+    policy: Policy, packed: bytes, cohort: Cohort, terms: Terms, seed: int
+) -> Recording:
+    """Require that a policy acts here as it does in a process without the hidden values."""
+    cause: Exception | None = None
+    why = "Its decisions or predictions here differ from those there."
+    try:
+        with IsolatedPolicy(packed, type(policy).__module__) as isolated:
+            alone = record(isolated, cohort, terms, seed)
+    except Exception as error:
+        why, cause = f"There it fails: {type(error).__name__}: {error}", error
+        here = record(policy, cohort, terms, seed)  # a mistake of its own fails here too
+    else:
+        here = record(policy, cohort, terms, seed)
+        if same_recording(here, alone):
+            return here
+    raise LeakageError(
+        f"{name_of(policy)} acts differently in a process that never held the hidden values. "
+        f"{why} A decision may use nothing but its Observation, the fitted policy, and a random "
+        f"stream that follows the seed."
+    ) from cause
+
+
+def same_recording(a: Recording, b: Recording) -> bool:
+    """Whether two roll-outs acquired and predicted the same, to the bit."""
+    if len(a.rounds) != len(b.rounds):
+        return False
+    predicted = same_rows(a.rollout.probabilities, b.rollout.probabilities).all()
+    return bool(predicted and same_rows(a.requested, b.requested).all())
+
+
+@dataclass
+class _Cells:
+    """The processes of an audit: one for the real world, and one for each other policy.
+
+    Changed worlds share a process if their policies are the same to the byte. The real world
+    shares with none, so a policy cannot remember there what it acquired here.
+    """
+
+    pack: Callable[[Cohort], bytes]
+    stack: ExitStack = field(default_factory=ExitStack)
+    shared: dict[bytes, IsolatedPolicy] = field(default_factory=dict)
+
+    def first(self, cohort: Cohort) -> IsolatedPolicy:
+        """The policy of the real world."""
+        return self.stack.enter_context(IsolatedPolicy(self.pack(cohort)))
+
+    def of(self, world: Cohort) -> IsolatedPolicy:
+        """The policy of a changed world."""
+        packed = self.pack(world)
+        if packed not in self.shared:
+            for other in self.shared.values():
+                other.close()
+            self.shared = {packed: self.stack.enter_context(IsolatedPolicy(packed))}
+        return self.shared[packed]
+
+
+def _audit(cells: _Cells, cohort: Cohort, terms: Terms, seed: int, n_cuts: int) -> AuditReport:
+    started = clock.perf_counter()
     kinds = KINDS if terms.availability == "on-arrival" else KINDS[:3]
     n_decisions = n_predictions = 0
     cuts = _cuts(cohort.n_times, n_cuts)
-    for cut in cuts:
-        world = _World(make_policy, cohort, recording, cut, seed)
-        leak, compared = world.visit(kinds)
-        if leak:
-            raise LeakageError(
-                f"{_name(policy)} leaks: {leak} depends on {world.cause(leak, kinds)}. A decision "
-                f"may use nothing but its Observation, and a prediction nothing acquired after "
-                f"its time."
-            )
-        n_decisions += compared
-        n_predictions += len(cohort) * (cut + 1)
-        _check_causal(policy, recording, cut)
+    with cells.stack:
+        policy = cells.first(cohort)
+        recording = record(policy, cohort, terms, seed)
+        check_rules(recording, cohort)
+        for cut in cuts:
+            world = _World(cells.of, cohort, recording, cut, seed)
+            leak, compared = world.visit(kinds)
+            if leak:
+                raise LeakageError(
+                    f"{name_of(policy)} leaks: {leak} depends on {world.cause(leak, kinds)}. A "
+                    f"decision may use nothing but its Observation, and a prediction nothing "
+                    f"acquired after its time."
+                )
+            n_decisions += compared
+            n_predictions += len(cohort) * (cut + 1)
+            _check_causal(policy, recording, cut)
     waited = any(observation.waiting.any() for observation, _ in recording.rounds)
     return AuditReport(
-        policy=_name(policy),
+        policy=name_of(policy),
         availability=terms.availability,
         results=terms.results,
         n_subjects=len(cohort),
@@ -205,7 +295,7 @@ def _check_causal(policy: Policy, recording: Recording, cut: int) -> None:
     same = same_rows(recording.rollout.probabilities[:, : cut + 1], now[:, : cut + 1])
     if not same.all():
         raise LeakageError(
-            f"{_name(policy)} leaks: its prediction for subject "
+            f"{name_of(policy)} leaks: its prediction for subject "
             f"'{recording.rollout.subjects[int(same.argmin())]}' at or before time {cut} changed "
             f"with what was acquired later. A prediction at time k may use acquisitions at times "
             f"up to k only."
@@ -258,7 +348,3 @@ def _cuts(n_times: int, n_cuts: int) -> list[int]:
     """Slots after which the future is changed; the first (-1) and the last are always included."""
     count = min(max(n_cuts, 2), n_times + 1)
     return [int(cut) for cut in np.unique(np.linspace(-1, n_times - 1, count).round())]
-
-
-def _name(policy: Policy) -> str:
-    return type(policy).__name__

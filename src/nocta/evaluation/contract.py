@@ -24,7 +24,8 @@ from nocta.core.errors import LeakageError, ModelError
 from nocta.core.history import History
 from nocta.core.policy import Policy
 from nocta.core.predictor import Predictor
-from nocta.evaluation.audit import MakePolicy, audit_factory
+from nocta.evaluation.audit import MakePolicy, audit_factory, same_recording
+from nocta.evaluation.lookups import check_policy_lookup, check_prediction_lookup
 from nocta.evaluation.perturb import perturb
 from nocta.evaluation.replay import Recording, Terms, record, same_rows
 
@@ -48,7 +49,9 @@ def check_policy(
     Values that were not acquired, pending results, the future, and labels change no decision and no
     prediction, to the bit. Time moves forward, nothing is acquired twice, no budget is exceeded.
     The same seed gives the same result. A subject alone gets the same decisions as in the batch.
-    Saving and loading change nothing.
+    Saving and loading change nothing. The policy acts the same in a process that never held the
+    hidden values, does not hold them itself, and does not look subjects up by exact values or by
+    position.
 
     Args:
         make_policy: Builds the policy for the cohort that will be rolled out. A fitted policy
@@ -78,6 +81,7 @@ def check_policy(
         first = record(policy, cohort, terms, seed)
         _check_repeats(policy, cohort, first)
         _check_alone(policy, first, n_alone)
+        check_policy_lookup(policy, first)
     _check_leaves_input(policy, first)
     _check_saves(policy, cohort, first)
 
@@ -100,6 +104,7 @@ def check_predictor(predictor: Predictor, cohort: Cohort, *, seed: int = 0) -> N
         for cut in range(cohort.n_times):
             _check_causal(predictor, cohort, requested, probabilities, cut, rng)
         _check_others(predictor, cohort, requested, probabilities, rng)
+        check_prediction_lookup(predictor, history)
         for i in range(min(4, len(cohort))):
             alone = predictor.predict_proba(history.subset(np.array([i])))
             _require_close(predictor, alone[0], probabilities[i])
@@ -156,8 +161,7 @@ def _check_others(
 
 def _check_repeats(policy: Policy, cohort: Cohort, first: Recording) -> None:
     again = record(policy, cohort, first.terms, first.seed)
-    same = len(first.rounds) == len(again.rounds) and _same_result(first, again)
-    _require(policy, same, "acts differently with the same seed")
+    _require(policy, same_recording(first, again), "acts differently with the same seed")
 
 
 def _check_alone(policy: Policy, recording: Recording, n_alone: int) -> None:
@@ -191,7 +195,7 @@ def _check_leaves_input(policy: Policy, recording: Recording) -> None:
 def _check_saves(policy: Policy, cohort: Cohort, first: Recording) -> None:
     loaded = _save_and_load(policy)
     if loaded is not None:
-        same = _same_result(first, record(loaded, cohort, first.terms, first.seed))
+        same = same_recording(first, record(loaded, cohort, first.terms, first.seed))
         _require(policy, same, "is not the same after saving and loading")
 
 
@@ -209,11 +213,6 @@ def _save_and_load(item: T) -> T | None:
             return None
         return cast("T", kind.from_state(*state))
     return None
-
-
-def _same_result(a: Recording, b: Recording) -> bool:
-    same = same_rows(a.rollout.probabilities, b.rollout.probabilities).all()
-    return bool(same and same_rows(a.requested, b.requested).all())
 
 
 def _same_history(a: History, b: History) -> bool:

@@ -7,6 +7,7 @@ Beside the built-in methods: those of installed packages (entry point `nocta.met
 from __future__ import annotations
 
 import inspect
+from collections.abc import Mapping
 from functools import cache
 from importlib import import_module
 from typing import TypeVar
@@ -89,6 +90,16 @@ def register_method(cls: M) -> M:
 def is_local(name: str) -> bool:
     """Whether a method is known to this process only."""
     return name in _LOCAL or (name in METHODS and name not in _BUILT_IN)
+
+
+def local_methods() -> dict[str, type[Method]]:
+    """Methods that are known to this process only, to be sent to another (`add_methods`)."""
+    return {name: method_class(name) for name in (*METHODS, *_LOCAL) if is_local(name)}
+
+
+def add_methods(classes: Mapping[str, type[Method]]) -> None:
+    """Make methods of another process known to this one."""
+    _LOCAL.update(classes)
 
 
 def parse_methods(text: str) -> list[str]:

@@ -20,6 +20,7 @@ from nocta.core.errors import ModelError
 from nocta.core.version import __version__
 from nocta.model.files import save_atomically, write_atomically
 from nocta.model.folders import MANIFEST, PARTIAL, REPLACEABLE_BY_MODEL, Folder, recognize
+from nocta.model.manifest import check_arrays, check_manifest, check_sizes, read_text
 
 #: Raised whenever a folder written by this version could not be read by an older one.
 FORMAT = 1
@@ -29,7 +30,16 @@ _OWN = (MANIFEST, ARRAYS, PARTIAL, CARD, LOG)
 #: What a folder may hold, by `kind`.
 KINDS = {"nocta-model": "a model", "nocta-method": "a method", "nocta-predictor": "a predictor"}
 #: Errors of code that restores an object from a damaged configuration.
-MISFITS = (KeyError, TypeError, ValueError, RuntimeError, AttributeError)
+MISFITS = (
+    LookupError,
+    TypeError,
+    ValueError,
+    RuntimeError,
+    AttributeError,
+    ArithmeticError,
+    MemoryError,
+    AssertionError,
+)
 
 
 def write_folder(
@@ -85,6 +95,7 @@ def read_folder(
     file = Path(path) / ARRAYS
     if not file.is_file():
         raise ModelError(f"'{path}' is damaged: {ARRAYS} is missing.")
+    check_sizes(file, manifest["config"])
     data = file.read_bytes()
     if _hash(data) != manifest.get("sha256", {}).get(ARRAYS):
         raise ModelError(
@@ -95,6 +106,7 @@ def read_folder(
         arrays = load(data)
     except (SafetensorError, ValueError, KeyError) as error:
         raise ModelError(f"'{file}' is damaged: {error}.") from None
+    check_arrays(arrays, file)
     # Networks share memory with some of them, so they must be writable.
     return manifest, {name: np.array(array) for name, array in arrays.items()}
 
@@ -111,14 +123,16 @@ def read_manifest(path: str | Path, kind: str | None = "nocta-model") -> dict[st
         hint = " Its fit was not finished; continue it with --resume." if unfinished else ""
         raise ModelError(f"'{path}' is not a saved model: it has no {MANIFEST}.{hint}")
     try:
-        manifest = json.loads((path / MANIFEST).read_text("utf-8"))
+        manifest = json.loads(read_text(path / MANIFEST))
         format_, found_kind = manifest["format"], manifest["kind"]
         checksum = manifest.pop("checksum")
-    except (ValueError, KeyError, TypeError, AttributeError):
+    except ModelError:
+        raise
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         raise ModelError(
             f"'{path / MANIFEST}' is damaged: it is not a manifest of nocta."
         ) from None
-    if not isinstance(format_, int) or format_ > FORMAT:
+    if not isinstance(format_, int) or isinstance(format_, bool) or format_ > FORMAT:
         raise ModelError(
             f"'{path}' was written in format {format_} by nocta "
             f"{manifest.get('versions', {}).get('nocta', 'of a later version')}; this version "
@@ -126,6 +140,7 @@ def read_manifest(path: str | Path, kind: str | None = "nocta-model") -> dict[st
         )
     if checksum != _hash(_canonical(manifest)):
         raise ModelError(f"'{path / MANIFEST}' was changed after it was written; fit again.")
+    check_manifest(manifest, path / MANIFEST)
     if kind is not None and found_kind != kind:
         held = KINDS.get(found_kind, repr(found_kind))
         held = f"the method '{manifest['method']}'" if "method" in manifest else held

@@ -2,11 +2,22 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import re
 import shutil
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import Any
+
+from nocta.core.errors import ConfigError
+
+fcntl: Any
+try:
+    import fcntl
+except ImportError:  # Windows
+    fcntl = None
 
 #: Size and time of the last change; if either differs, the file has changed.
 FileState = tuple[int, int]
@@ -79,6 +90,38 @@ def _is_another_running(pid: int) -> bool:
     except PermissionError:
         pass
     return True
+
+
+@contextmanager
+def only_process(folder: Path) -> Iterator[None]:
+    """Keep other processes from writing into a folder; it is made if it is not there.
+
+    Raises:
+        ConfigError: Another process is writing into it.
+    """
+    made = not folder.exists()
+    if fcntl is None or not (made or folder.is_dir()):
+        yield  # whoever writes says that a file is in the way
+        return
+    folder.mkdir(parents=True, exist_ok=True)
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError as error:
+        os.close(handle)
+        if error.errno not in (errno.EWOULDBLOCK, errno.EACCES):
+            raise
+        raise ConfigError(
+            f"Another process is writing into '{folder}'. Wait until it has finished, or choose "
+            f"another --out."
+        ) from None
+    try:
+        yield
+    finally:
+        os.close(handle)
+        if made:
+            with suppress(OSError):  # something is in it
+                folder.rmdir()
 
 
 def remove(path: Path) -> None:

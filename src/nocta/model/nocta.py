@@ -9,7 +9,6 @@ from typing import Any, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator
 
 from nocta.core.cohort import Cohort
 from nocta.core.environment import Availability
@@ -18,6 +17,7 @@ from nocta.core.history import History
 from nocta.core.knob_search import n_roll_outs, search_knob
 from nocta.core.operating_points import CurveEnds, cost_and_loss
 from nocta.core.options import NonNegative, Options, Preset, check_value, read_options
+from nocta.core.parameters import Parameters
 from nocta.core.plugins import plugins
 from nocta.core.predictor import Predictor
 from nocta.core.rollout import Rollout, rollout
@@ -39,7 +39,7 @@ from nocta.tables.validate import check_classes, check_fits
 _QUICK_TO_PLAN = ("direct", "amortized")
 
 
-class NOCTA(BaseEstimator):  # type: ignore[misc]
+class NOCTA(Parameters):
     """Plans whole sets of future acquisitions, executes the earliest part, replans.
 
     Args:
@@ -58,6 +58,9 @@ class NOCTA(BaseEstimator):  # type: ignore[misc]
         >>> bool(model.rollout(test, budget=2.0).costs.max() <= 2.0)
         True
     """
+
+    #: How it was fitted, if `nocta fit` did it.
+    record_: dict[str, Any]
 
     def __init__(
         self,

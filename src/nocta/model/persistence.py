@@ -11,8 +11,10 @@ from nocta.core.options import given_values
 from nocta.core.plugins import unloadable
 from nocta.core.predictor import Predictor
 from nocta.model.archive import MISFITS, damaged, read_folder, write_folder
+from nocta.model.manifest import check_restored
 from nocta.model.nocta import NOCTA, planner_class
 from nocta.predictors.registry import predictor_state, restore_predictor
+from nocta.tables.schema import Schema
 
 
 def save_model(model: NOCTA, path: str | Path, *, extra: Mapping[str, str] | None = None) -> None:
@@ -50,6 +52,8 @@ def load(path: str | Path) -> NOCTA:
     try:
         model = NOCTA(body["estimator"], body["preset"], body["seed"], body["options"])
         model.planner_ = planner.from_state(body["config"], arrays)
+        check_restored(arrays, model.planner_.state()[1], path)
+        Schema.model_validate(body["schema"])
         model.catalog_ = Catalog.from_dict(body["catalog"])
         model.classes_, model.schema_ = tuple(body["classes"]), body["schema"]
         model.record_ = body["record"]

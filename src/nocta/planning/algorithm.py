@@ -12,6 +12,7 @@ from dataclasses import KW_ONLY, dataclass, field, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from nocta.core.errors import PlanError
 from nocta.core.losses import TrajectoryLoss
 from nocta.core.policy import Decision, Observation, Policy, Promise
 from nocta.core.predictor import Predictor
@@ -62,6 +63,7 @@ class PlanningPolicy(Policy):
         """The best plans of every subject; subjects may be at different slots."""
         weight = np.asarray(self.cost_weight, dtype=float)
         weights = weight[observation.rows] if weight.ndim else np.full(len(observation), weight)
+        _check_weights(weights, observation)
         pieces: list[tuple[NDArray[np.int64], FoundPlans]] = []
         for time in np.unique(observation.time):
             rows = np.flatnonzero(observation.time == time)
@@ -74,7 +76,9 @@ class PlanningPolicy(Policy):
                 self.on_plans(observation.subset(rows), found)
             pieces.append((rows, found))
         order = np.argsort(np.concatenate([rows for rows, _ in pieces]), kind="stable")
-        return FoundPlans.concatenate([found for _, found in pieces]).take(order)
+        best = FoundPlans.concatenate([found for _, found in pieces]).take(order)
+        _check_finite(best)
+        return best
 
     def _remainder(self, observation: Observation) -> NDArray[np.bool_]:
         """The rest of the committed plans, without slots that are closed or not affordable."""
@@ -82,6 +86,28 @@ class PlanningPolicy(Policy):
         plans = plans & observation.open_slots
         spent = np.cumsum(observation.catalog.cost_per_visit(plans), axis=1)
         return np.asarray(plans & (spent <= observation.remaining[:, None] + 1e-9)[:, :, None])
+
+
+def _check_weights(weights: NDArray[np.float64], observation: Observation) -> None:
+    """Raise unless the weighted price of everything is a number that networks can hold."""
+    most = float(weights.max(initial=0.0)) * observation.catalog.price_of_everything
+    if not most < float(np.finfo(np.float32).max):
+        raise PlanError(
+            f"The cost weight {weights.max():g} times the price of everything "
+            f"({observation.catalog.price_of_everything:g}) is too large to compute with. Use a "
+            f"smaller cost weight, or smaller prices."
+        )
+
+
+def _check_finite(found: FoundPlans) -> None:
+    """Raise if an expected loss or charge is not a finite number: no advice is better than that."""
+    numbers = {"loss": found.losses, "charge": found.charges, "loss of stopping": found.stopping}
+    for name, array in numbers.items():
+        if not np.isfinite(array).all():
+            raise PlanError(
+                f"The expected {name} of a plan is not a finite number, so nothing can be advised. "
+                f"The model is damaged, or its training diverged; fit it again."
+            )
 
 
 def _distinct(

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from nocta.core.catalog import Catalog
 from nocta.core.enforce import enforce
-from nocta.core.errors import ConfigError
+from nocta.core.errors import ConfigError, PlanError
 from nocta.core.policy import Decision, Observation
 from nocta.planning.algorithm import PlanningPolicy
 from nocta.planning.limits import DEFAULT_LIMITS, Limits
@@ -54,6 +54,11 @@ def score_subjects(policy: PlanningPolicy, observation: Observation) -> Scores:
     catalog, now = observation.catalog, observation.time
     rows = np.arange(len(observation))
     proba = policy.predict_proba(observation.history)[rows, np.maximum(now, 0)]
+    if not np.isfinite(proba).all():
+        raise PlanError(
+            "A predicted probability is not a finite number, so nothing can be advised. The model "
+            "is damaged, or its training diverged; fit it again."
+        )
     last = now == catalog.n_times - 1
     weights = np.full(len(rows), policy.cost_weight, dtype=float)
     parts = [FoundPlans.nothing(weights[last], catalog.open_slots.shape)]

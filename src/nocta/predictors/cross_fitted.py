@@ -10,7 +10,6 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.model_selection import StratifiedGroupKFold
 
 from nocta.core.cohort import Cohort
 from nocta.core.errors import ConfigError
@@ -161,6 +160,8 @@ def cross_fit(
     top = train.labels.max(axis=1)
     kinds, counts = np.unique(top, return_counts=True)
     top = np.where(np.isin(top, kinds[counts < n_folds]), kinds[counts.argmax()], top)
+    from sklearn.model_selection import StratifiedGroupKFold
+
     splitter = StratifiedGroupKFold(n_folds, shuffle=True, random_state=seed)
     fold = np.zeros(len(train), dtype=np.int64)
     members: list[Predictor] = []

@@ -10,14 +10,13 @@ from typing import Any, ClassVar, Literal, NamedTuple, Self
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from scipy.optimize import minimize_scalar
-from sklearn.base import BaseEstimator
 from torch import Tensor, nn
 from torch.nn import functional as F
 
 from nocta.core.cohort import Cohort
 from nocta.core.errors import NotFittedError
 from nocta.core.history import History
+from nocta.core.parameters import Parameters
 from nocta.core.predictor import Predictor, State
 from nocta.core.random_plans import random_requests
 from nocta.predictors.encoding import EncodedCohort, InputEncoder, arrays_under
@@ -37,7 +36,7 @@ class FitOptions(NamedTuple):
     on_epoch: Callable[[int, float], None] | None
 
 
-class NeuralPredictor(BaseEstimator, Predictor):  # type: ignore[misc]
+class NeuralPredictor(Parameters, Predictor):
     """Base of the network predictors: arbitrary conditioning by training under random masks.
 
     A subclass builds a module that maps inputs `(n, L, width)` to logits `(n, L, C)`, causally.
@@ -127,6 +126,8 @@ class NeuralPredictor(BaseEstimator, Predictor):  # type: ignore[misc]
     @torch.no_grad()
     def _calibrate(self, inputs: Tensor, labels: Tensor) -> None:
         """Fit the temperature that minimizes the cross-entropy."""
+        from scipy.optimize import minimize_scalar
+
         self.temperature_ = 1.0
         if self.calibrate and bool((labels >= 0).any()):
             logits = self._logits(inputs)

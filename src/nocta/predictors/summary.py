@@ -9,13 +9,11 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass, field
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from sklearn.exceptions import ConvergenceWarning
-from sklearn.linear_model import LogisticRegression
 from torch import Tensor, nn
 from torch.nn import functional as F
 
@@ -25,6 +23,9 @@ from nocta.core.random_plans import random_requests
 from nocta.predictors.encoding import EncodedCohort, InputEncoder
 from nocta.predictors.neural import ClassWeight, FitOptions, NeuralPredictor, Requests
 from nocta.predictors.training import TrainingLog
+
+if TYPE_CHECKING:
+    from sklearn.linear_model import LogisticRegression
 
 #: Strengths of the weights' prior that validation chooses from, the strongest first.
 INVERSE_PENALTIES = (0.003, 0.01, 0.03, 0.1, 0.3, 1.0)
@@ -220,6 +221,8 @@ class SummaryPredictor(NeuralPredictor):
             each = each * weight.numpy()[labels]
         val_inputs, val_labels = self._validation_set(val_cohort, open_slots)
         found: list[tuple[float, dict[str, Tensor]]] = []
+        from sklearn.linear_model import LogisticRegression
+
         model = LogisticRegression(max_iter=_MAX_STEPS, warm_start=True, tol=1e-3)
         for step, inverse_penalty in enumerate(self.inverse_penalties):
             model.set_params(C=inverse_penalty)
@@ -266,6 +269,8 @@ class SummaryPredictor(NeuralPredictor):
         each: NDArray[np.float64],
     ) -> None:
         """Fit and copy the weights; a class that was never seen gets a small probability."""
+        from sklearn.exceptions import ConvergenceWarning
+
         seen = np.unique(labels)
         if len(seen) > 1:
             with warnings.catch_warnings():

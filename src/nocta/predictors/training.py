@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import copy
+import math
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import TypeVar
 
 import numpy as np
 import torch
@@ -14,6 +16,8 @@ from torch import Tensor, nn
 
 from nocta.core.errors import ConfigError
 from nocta.core.progress import progress_bar
+
+L = TypeVar("L", float, Tensor)
 
 
 @dataclass(frozen=True)
@@ -121,6 +125,17 @@ def batches(
     yield from np.array_split(order, max(1, round(len(order) / size)))
 
 
+def finite_loss(loss: L, description: str, part: str = "training") -> L:
+    """The loss, if it is a finite number: otherwise training has diverged."""
+    value = loss if isinstance(loss, float) else float(loss.detach())
+    if not math.isfinite(value):
+        raise ConfigError(
+            f"{description}: training diverged; the {part} loss is {value}. Use a lower "
+            f"learning_rate, or look for extreme values in the data."
+        )
+    return loss
+
+
 def train(
     module: nn.Module,
     n_train: int,
@@ -150,13 +165,13 @@ def train(
     for epoch in bar:
         module.train()
         for index in batches(n_train, config.batch_size, rng, config.most_per_epoch):
-            steps.step(batch_loss(index))
+            steps.step(finite_loss(batch_loss(index), description))
             mean.update()
         if epoch % config.check_every and epoch != config.epochs:
             continue
         module.eval()
         with mean.in_place(), torch.no_grad():
-            score = float(validation_loss())
+            score = float(finite_loss(validation_loss(), description, "validation"))
             weights = copy.deepcopy(module.state_dict()) if score < best - 1e-6 else {}
         checks.append((epoch, score))
         bar.set_postfix(validation=f"{score:.4f}", best=f"{min(best, score):.4f}")
@@ -170,11 +185,6 @@ def train(
             if since_best >= config.patience:
                 break
     bar.close()
-    if checks and not np.isfinite(best):
-        raise ConfigError(
-            f"{description}: the validation loss was never a finite number ({len(checks)} checks). "
-            f"Use a lower learning_rate, or look for extreme values in the data."
-        )
     module.load_state_dict(best_weights)
     module.eval()
     return TrainingLog(tuple(e for e, _ in checks), tuple(s for _, s in checks), best_epoch)

@@ -15,8 +15,8 @@ from nocta.exact.curve import ExactCurve
 from nocta.exact.yardstick import Yardstick
 from nocta.methods.reference.protocol import PROTOCOL, protocol_plans
 from nocta.methods.registry import method_names
-from nocta.model.files import write_atomically
-from nocta.runs.job import build_method
+from nocta.model.files import only_process, write_atomically
+from nocta.runs.learning import build_method
 from nocta.runs.optimum import known_yardstick
 from nocta.runs.predictors import unfitted_predictor
 from nocta.runs.record import Job, JobRecord
@@ -137,16 +137,20 @@ def compare(
     for budget in setup.budgets:
         cohort.catalog.check_budget(budget)
     setup.source.split(cohort, 0)
-    store.open(setup, hash_data(cohort), jobs)
+    with only_process(store.directory):
+        store.open(setup, hash_data(cohort), jobs)
+        return _run(setup, jobs, store, n_jobs=n_jobs, progress=progress, dask=dask)
+
+
+def _run(setup: Setup, jobs: Sequence[Job], store: JobStore, **how: Any) -> Comparison:
+    """Run what is left, and write the results of all jobs."""
     labels = list(dict.fromkeys(job.label for job in jobs))
 
     def merge() -> None:
         rows = (row for record in store.records(labels) for row in record.rows)
         write_results(results_frame(rows), store.directory / "results.csv")
 
-    failures = sweep(
-        setup, jobs, store, n_jobs=n_jobs, dask=dask, progress=progress, on_finished=merge
-    )
+    failures = sweep(setup, jobs, store, on_finished=merge, **how)
     comparison = Comparison(store.directory, setup, store.records(labels), failures)
     if comparison.records:
         merge()

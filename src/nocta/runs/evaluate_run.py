@@ -9,13 +9,21 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import asdict, dataclass, replace
+from functools import cache
 from pathlib import Path
 from typing import Any, Self
 
+import numpy as np
+from numpy.typing import NDArray
+
 from nocta.core.detection import DEFAULT_THRESHOLD
 from nocta.core.environment import Availability
+from nocta.core.policy import Policy
 from nocta.core.progress import progress_bar
+from nocta.core.rollout import rollout
+from nocta.evaluation.isolation import IsolatedPolicy
 from nocta.methods.saving import SavedMethod, as_saved
 from nocta.model import archive
 from nocta.model.nocta import NOCTA, piece_rows
@@ -24,11 +32,11 @@ from nocta.runs.checkpoint import Checkpoint
 from nocta.runs.details import describe_rollout
 from nocta.runs.fit_points import intervals
 from nocta.runs.outcome import Outcome
-from nocta.runs.promise import Promise
+from nocta.runs.promise import Promise, ask
 from nocta.runs.recommended import best_looking_index, default_among
 from nocta.runs.record import PointDetails, Recommended, read_details
 from nocta.runs.results import make_row
-from nocta.runs.saved import Judged
+from nocta.runs.saved import Judged, packed_policy
 from nocta.runs.setup import hash_data
 from nocta.runs.subgroups import describe_subgroups
 
@@ -40,6 +48,7 @@ class Evaluation:
     """A saved model, the subjects it is judged on, and what is finished."""
 
     model: SavedMethod
+    folder: Path
     judged: Judged
     availability: Availability
     finished: Checkpoint
@@ -71,7 +80,7 @@ class Evaluation:
             remedy="It keeps what is finished of an evaluation that was stopped: repeat that one "
             "to continue it, delete the folder, or choose another --out."
         )
-        return cls(as_saved(model), judged, availability, finished, limits, described_by)
+        return cls(as_saved(model), folder, judged, availability, finished, limits, described_by)
 
     @property
     def threshold(self) -> float:
@@ -164,27 +173,41 @@ class Evaluation:
         return replace(entry, together=[])  # a report of one model does not show them
 
     def _roll_out(self, setting: Setting, bar: Any) -> Outcome:
-        """Piece by piece; only what the results need stays in memory."""
+        """Piece by piece; only what the results need stays in memory.
+
+        The policy runs in a process that loads the model itself and never holds the subjects.
+        """
+        with ExitStack() as stack:
+            opened = cache(
+                lambda: stack.enter_context(IsolatedPolicy(packed_policy(self.folder, setting)))
+            )
+            return self._pieces(setting, opened, bar)
+
+    def _pieces(self, setting: Setting, policy: Callable[[], Policy], bar: Any) -> Outcome:
         pieces = []
         for i, rows in enumerate(piece_rows(len(self.judged.cohort), self.limits)):
             name = f"{_name(setting)}{'-whole' if self.is_kept_whole else ''}-{i:05d}.npz"
             piece = self.finished.read(name, Outcome.load)
             if piece is None:
-                some = self.judged.cohort.subset(rows)
-                how: dict[str, Any] = {
-                    "availability": self.availability,
-                    "progress": not bar.disable,
-                }
-                rollout = self.model.rollout(some, setting, **how)
-                policy, limit = self.model.policy(setting), setting.get("budget")
-                promise = Promise.of(policy, some, rollout, budget=limit, seed=self.model.seed)
-                piece = Outcome.of(
-                    rollout, promise, threshold=self.threshold, whole=self.is_kept_whole
-                )
+                piece = self._piece(setting, policy(), rows, progress=not bar.disable)
                 self.finished.write(name, piece.save)
             pieces.append(piece)
             bar.update(len(rows))
         return Outcome.concatenate(pieces)
+
+    def _piece(
+        self, setting: Setting, policy: Policy, rows: NDArray[np.int64], *, progress: bool
+    ) -> Outcome:
+        some = self.judged.cohort.subset(rows)
+        rules: dict[str, Any] = {
+            "budget": setting.get("budget"),
+            "availability": self.availability,
+            "seed": self.model.seed,
+        }
+        expected = ask(policy, some, **rules)
+        found = rollout(policy, some, progress=progress, **rules)
+        promise, whole = Promise.of(expected, found), self.is_kept_whole
+        return Outcome.of(found, promise, threshold=self.threshold, whole=whole)
 
     def _row(self, setting: Setting, outcome: Outcome) -> dict[str, Any]:
         keys = {

@@ -21,7 +21,7 @@ from nocta.core.cohort import Cohort
 from nocta.core.detection import prevalence
 from nocta.core.errors import ConfigError
 from nocta.core.operating_points import cost_of_everything
-from nocta.core.options import Count, Preset, check_arguments
+from nocta.core.options import Count, Preset, Seed, check_arguments
 from nocta.methods.contract import Method
 from nocta.methods.nocta import estimator_of, model_of, quick_options
 from nocta.methods.registry import method_class
@@ -72,7 +72,7 @@ class FitRequest:
     source: DataSource
     method: str = "nocta-auto"
     preset: Preset = "default"
-    seed: int = 0
+    seed: Seed = 0
     n_points: Count = 10
     quick: bool = False
     preset_options: Mapping[str, Any] = field(default_factory=dict)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from nocta.core.cohort import Cohort
 from nocta.core.metrics import cross_entropy
+from nocta.core.policy import Policy
 from nocta.core.rollout import Rollout, rollout
 from nocta.evaluation.audit import audit
 from nocta.methods.contract import Method
@@ -47,17 +48,19 @@ def with_promises(
     return [
         setting
         if reference_name(setting) is None
-        else with_expectation(setting, roll_out(method, setting, val, setup, seed))
+        else with_expectation(
+            setting, roll_out(policy_at(method, setting), setting, val, setup, seed)
+        )
         for setting in settings
     ]
 
 
 def roll_out(
-    method: Method, setting: dict[str, Any], cohort: Cohort, setup: Setup, seed: int
+    policy: Policy, setting: dict[str, Any], cohort: Cohort, setup: Setup, seed: int
 ) -> Rollout:
-    """Roll out a fitted method at one operating point, under the rules of the comparison."""
+    """Roll out the policy of one operating point, under the rules of the comparison."""
     return rollout(
-        policy_at(method, setting),
+        policy,
         cohort,
         budget=setting.get("budget"),
         availability=setup.availability,
@@ -76,7 +79,7 @@ def _best_within(
         return settings[0]
 
     def loss(setting: dict[str, Any]) -> float:
-        found = roll_out(method, setting, val, setup, seed)
+        found = roll_out(policy_at(method, setting), setting, val, setup, seed)
         labeled = found.labels >= 0
         return cross_entropy(found.labels[labeled], found.probabilities[labeled])
 
@@ -84,9 +87,15 @@ def _best_within(
 
 
 def audit_points(
-    method: Method, settings: Sequence[dict[str, Any]], test: Cohort, setup: Setup, seed: int
+    packed: Callable[[dict[str, Any]], bytes],
+    settings: Sequence[dict[str, Any]],
+    test: Cohort,
+    setup: Setup,
+    seed: int,
 ) -> Audit | None:
     """Audit the policy of every operating point on a sample of the test subjects.
+
+    `packed` makes a policy that can be sent to another process; nothing of it runs in this one.
 
     `setup.audit_subjects` are divided among the points, with at least `MIN_SUBJECTS` each, so an
     audit takes about the same time for any number of points. With 0 the result is `None`.
@@ -97,7 +106,7 @@ def audit_points(
     points = []
     for i, setting in enumerate(settings):
         found = audit(
-            policy_at(method, setting),
+            packed(setting),
             test,
             n_subjects=max(fewest, setup.audit_subjects // len(settings)),
             seed=1000 * seed + i,  # other subjects at every point

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import pickle
 import time as clock
+from typing import Any
 
+from nocta.core.cohort import Cohort
+from nocta.core.options import Preset
 from nocta.core.predictor import Predictor, Savable
+from nocta.evaluation.isolation import Cell, pack
 from nocta.predictors import fitting
 from nocta.predictors.registry import BUILT_IN, check_predictor_name, new_predictor, predictor_class
-from nocta.runs.job import FittedPredictor
+from nocta.runs.learning import FittedPredictor
 from nocta.runs.optimum import finite_task
 from nocta.runs.setup import DataSource, Setup
 
@@ -25,10 +30,23 @@ def shared_predictor(setup: Setup, seed: int) -> FittedPredictor:
         return FittedPredictor(bayes_predictor(setup.source), 0.0)
     started = clock.perf_counter()
     train, val, _ = setup.source.split(setup.source.load(seed), seed)
-    predictor = fitting.fit_predictor(
-        train, val, setup.preset, seed, kind=setup.predictor, quick=setup.quick
-    )
+    args = (train, val, setup.preset, seed, setup.predictor, setup.quick)
+    if setup.audit_subjects:
+        with Cell() as cell:  # which never holds the test subjects
+            predictor: Predictor = pickle.loads(cell.run(pack(_fit_packed), *args))
+    else:
+        predictor = _fit(*args)
     return FittedPredictor(predictor, clock.perf_counter() - started)
+
+
+def _fit(
+    train: Cohort, val: Cohort, preset: Preset, seed: int, kind: str, quick: bool
+) -> Predictor:
+    return fitting.fit_predictor(train, val, preset, seed, kind=kind, quick=quick)
+
+
+def _fit_packed(*args: Any) -> bytes:
+    return pack(_fit(*args))
 
 
 def bayes_predictor(source: DataSource) -> Predictor:

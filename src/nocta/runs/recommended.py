@@ -14,7 +14,7 @@ from nocta.core.cohort import Cohort
 from nocta.core.metrics import LOWER_IS_BETTER
 from nocta.evaluation.one_error import cheapest_within_one_error
 from nocta.methods.contract import Method
-from nocta.methods.references import reference_name
+from nocta.methods.references import policy_at, reference_name
 from nocta.model.choice.default import RULE, DefaultPoint
 from nocta.runs.operating_points import roll_out
 from nocta.runs.record import JobRecord, PointDetails, Recommended
@@ -31,7 +31,9 @@ def chosen_on_validation(
     own = [i for i, setting in enumerate(settings) if reference_name(setting) is None]
     if len(own) < 2:
         return Recommended(own[0] if own else 0, "the only operating point")
-    rollouts = [roll_out(method, settings[i], val, setup, seed) for i in own]
+    rollouts = [
+        roll_out(policy_at(method, settings[i]), settings[i], val, setup, seed) for i in own
+    ]
     return Recommended(own[cheapest_within_one_error(rollouts)], RULE)
 
 

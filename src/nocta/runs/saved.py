@@ -4,16 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
 from nocta.core.cohort import Cohort
 from nocta.core.environment import Availability
 from nocta.core.errors import ConfigError, DataError
+from nocta.core.policy import Policy
 from nocta.evaluation.audit import AuditReport, audit
+from nocta.evaluation.isolation import pack
+from nocta.methods.contract import Method
 from nocta.methods.reference.protocol import protocol_settings
 from nocta.methods.references import PLAN, with_ends
-from nocta.methods.saving import SavedMethod, as_saved
+from nocta.methods.registry import add_methods, local_methods
+from nocta.methods.saving import SavedMethod, as_saved, load_saved
 from nocta.model.nocta import NOCTA
 from nocta.runs.operating_points import MAX_CUTS
 from nocta.runs.setup import DataSource, hash_data
@@ -257,8 +262,24 @@ def _spread(model: SavedMethod, n_points: int) -> list[dict[str, Any]]:
     return [kept[i] for i in places]
 
 
+def packed_policy(folder: Path, setting: Mapping[str, Any]) -> bytes:
+    """The policy of a saved model, for a process that loads the folder itself.
+
+    Nothing of the model runs here, where the hidden values are.
+    """
+    return pack(partial(_load_policy, str(folder.resolve()), dict(setting), local_methods()))
+
+
+def _load_policy(
+    folder: str, setting: Mapping[str, Any], known: Mapping[str, type[Method]]
+) -> Policy:
+    add_methods(known)
+    return load_saved(folder).policy(setting)
+
+
 def audit_sample(
-    model: NOCTA | SavedMethod,
+    folder: Path,
+    seed: int,
     judged: Judged,
     setting: Mapping[str, Any],
     availability: Availability,
@@ -266,10 +287,10 @@ def audit_sample(
 ) -> AuditReport:
     """Audit a sample of subjects: the policy uses nothing it has not acquired."""
     return audit(
-        as_saved(model).policy(setting),
+        packed_policy(folder, setting),
         judged.cohort,
         n_subjects=n_subjects,
-        seed=model.seed,
+        seed=seed,
         budget=setting.get("budget"),
         availability=availability,
         n_cuts=min(judged.cohort.n_times + 1, MAX_CUTS),

@@ -10,6 +10,7 @@ import os
 import signal
 import sys
 import threading
+import time
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Future, wait
 from contextlib import contextmanager, suppress
@@ -70,7 +71,8 @@ class Processes:
             max_workers=self.n_workers,
             timeout=300,
             env={"OMP_NUM_THREADS": "1"},
-            initializer=_share_no_bars,
+            initializer=_prepare_worker,
+            initargs=(os.getpid(),),
         )
         future: Future[R] = self.executor.submit(function, *args)
         return future
@@ -182,6 +184,18 @@ def check_workers_know(dataset: str | None, methods: Iterable[str]) -> None:
             f"'{name}' is registered in this process only, so other processes do not know it. "
             f"Install it as an entry point `{group}`, or use --jobs 1."
         )
+
+
+def _prepare_worker(parent: int) -> None:
+    threading.Thread(target=_end_with, args=(parent,), daemon=True).start()
+    _share_no_bars()
+
+
+def _end_with(parent: int) -> None:
+    """End this process when its parent is gone, even if it was killed."""
+    while os.getppid() == parent:
+        time.sleep(_TICK)
+    os._exit(1)
 
 
 def _share_no_bars() -> None:

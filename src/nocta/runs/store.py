@@ -15,10 +15,10 @@ from pathlib import Path
 
 from nocta.core.errors import ConfigError
 from nocta.model.files import write_atomically
-from nocta.model.folders import SETUP, Folder, recognize
+from nocta.model.folders import SETUP, Folder, recognize, refuse_other
 from nocta.model.persistence import load_predictor, save_predictor
 from nocta.runs.checkpoint import Checkpoint
-from nocta.runs.job import FittedPredictor
+from nocta.runs.learning import FittedPredictor
 from nocta.runs.record import Job, JobRecord
 from nocta.runs.results import read_results
 from nocta.runs.setup import Setup, request_defaults
@@ -44,13 +44,12 @@ class JobStore:
         there = recognize(self.directory)
         if there is Folder.FILE:
             raise ConfigError(f"'{self.directory}' is a file; --out names a folder.")
-        if there in (Folder.MODEL, Folder.UNFINISHED_FIT, Folder.SCORES):
-            raise ConfigError(f"'{self.directory}' {there.value}; choose another --out.")
-        if there is not Folder.COMPARISON and (self.directory / "results.csv").exists():
+        if there is Folder.OTHER and (self.directory / "results.csv").exists():
             raise ConfigError(
                 f"'{self.directory}' holds a results.csv but no setup.json, so it is not known "
                 f"how those results were made. Choose another --out."
             )
+        refuse_other(self.directory, Folder.COMPARISON)
         request = {"format": FORMAT, "setup": setup.to_dict(), "data_sha256": data_hash}
         self._pieces = Checkpoint(
             self.directory, request, file=SETUP, own=False, defaults=request_defaults(Setup)

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from nocta.core.progress import progress_bar
-from nocta.runs.job import make_tuning
+from nocta.runs.learning import make_tuning
 from nocta.runs.predictors import is_kept
 from nocta.runs.record import Job
 from nocta.runs.scheduler import Workers, n_processes, open_workers, run_tasks, worker_died

@@ -10,7 +10,8 @@ from functools import lru_cache
 from typing import Any
 
 from nocta.core.errors import ConfigError
-from nocta.runs.job import FittedPredictor, run_job, score_options
+from nocta.runs.job import run_job, score_options
+from nocta.runs.learning import FittedPredictor
 from nocta.runs.predictors import shared_predictor
 from nocta.runs.record import Job
 from nocta.runs.scheduler import use_one_thread

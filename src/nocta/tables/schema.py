@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, FiniteFloat
 
 from nocta.core.catalog import Catalog, Feature
 from nocta.core.constraints import Constraints
@@ -74,9 +74,9 @@ class Schema(_Table):
     first_visit: int = 0  # number of the first slot in the `visit` column
     n_visits: int | None = Field(default=None, ge=1)  # by default as many as the table has
     time: str | None = None  # column with real times; dates count from the subject's first row
-    grid: list[float] | None = None  # time of every slot, increasing
+    grid: list[FiniteFloat] | None = None  # time of every slot, increasing
     snap: Literal["nearest", "before"] = "nearest"  # slot of a time: nearest, or last before it
-    end: float | None = None  # records at or after this time are left out
+    end: FiniteFloat | None = None  # records at or after this time are left out
     time_unit: str | None = None  # for axis labels; for dates days, weeks, months or years
     label: str | None = None  # column with the class; empty cells are unlabeled
     classes: list[str | int] | None = None  # in their order; by default as in the table, sorted

@@ -23,7 +23,7 @@ _EXPECTED = {
     "fee": "a number",
     "columns": 'a list of column names, such as ["left", "right"]',
     "at": '"first", or a list of slot numbers such as [0, 4]',
-    "grid": "a list of numbers, the time of every slot",
+    "grid": "a list of finite numbers, the time of every slot",
     "snap": '"nearest" or "before"',
     "end": "a number",
     "first_visit": "a whole number",
@@ -71,6 +71,8 @@ def load_schema(source: str | Path | Schema | Mapping[str, Any], issues: Issues)
         data = tomllib.loads(path.read_text("utf-8"))
         inline_protocols(data, path.parent, issues)
         return _parse(data, issues)
+    except RecursionError:
+        issues.add(path.name, "it is nested too deeply.", "Write it with fewer levels.")
     except OSError as error:
         issues.add(str(path), f"the schema cannot be read ({error.strerror}).", "Check the path.")
     except UnicodeDecodeError:
@@ -82,6 +84,8 @@ def load_schema(source: str | Path | Schema | Mapping[str, Any], issues: Issues)
 
 def _parse(source: Mapping[str, Any], issues: Issues) -> Schema | None:
     data = deepcopy(dict(source))
+    if data.get("grid") == []:
+        _report_and_repair(data, ("grid",), issues)
     for _ in range(100):  # every round repairs at least one mistake
         try:
             schema = Schema.model_validate(data)

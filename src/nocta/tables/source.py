@@ -155,10 +155,15 @@ def _open_parquet(name: str, data: bytes, issues: Issues) -> Source:
 
     try:
         table = parquet.read_table(BytesIO(data))
-    except (pa.ArrowException, OSError) as error:
+        table.validate(full=True)
+    except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
         found = "is cut short or damaged" if data[:4] == b"PAR1" else "is not Parquet"
         what = f"it is named Parquet but {found} ({str(error).splitlines()[0]})."
         raise Unreadable(name, what, "Write it again, or correct its file extension.") from None
+    nested = [f.name for f in table.schema if pa.types.is_nested(f.type)]
+    if nested:
+        found = f"column '{nested[0]}' holds lists or structures."
+        raise Unreadable(name, found, "Write one number or text per cell.")
     first = report_duplicates(table.column_names, name, issues)
     return Source(name, nw.from_native(table.select(first), eager_only=True))
 

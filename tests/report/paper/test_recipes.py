@@ -7,7 +7,7 @@ import pytest
 from nocta.core.errors import ConfigError
 from nocta.report.paper import RECIPES, find_recipe
 from nocta.report.paper.evidence import folder_name
-from nocta.runs.job import build_method
+from nocta.runs.learning import build_method
 from nocta.runs.record import Job
 from nocta.runs.setup import DataSource, Setup
 

@@ -23,6 +23,7 @@ from nocta.planning.estimators.targets import LossTargets
 from nocta.predictors.cross_fitted import CrossFittedPredictor
 from nocta.predictors.encoding import EncodedCohort
 from nocta.predictors.neural import cross_entropy
+from nocta.predictors.training import finite_loss
 
 Order = Literal["time", "value"]
 FREE = 1e-6  # what a free slot counts as in a ratio
@@ -211,7 +212,7 @@ class JointTraining:
         check_every = max(1, n_updates // 8)
         for update in progress_bar(range(1, n_updates + 1), desc="dime", show=progress):
             optimizer.zero_grad(set_to_none=True)
-            loss = self._step(epsilon * (1 - update / n_updates))
+            loss = finite_loss(self._step(epsilon * (1 - update / n_updates)), "dime")
             loss.backward()  # type: ignore[no-untyped-call]
             nn.utils.clip_grad_norm_(nets.parameters(), 5.0)
             optimizer.step()

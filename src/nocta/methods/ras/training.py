@@ -17,6 +17,7 @@ from nocta.core.options import Count, Options, Positive
 from nocta.core.progress import progress_bar
 from nocta.methods.ras.networks import ActorCritic, EncoderKind, Intervals
 from nocta.methods.ras.simulation import Prices, Simulator
+from nocta.predictors.training import finite_loss
 
 _TINY = 1e-7
 #: Weight of all follow-ups beside the tail when the best weights are chosen: it breaks ties.
@@ -117,7 +118,7 @@ class ActorTraining:
             again = len(pool) < config.batch_size
             index = self.rng.choice(pool, size=config.batch_size, replace=again)
             self.optimizer.zero_grad(set_to_none=True)
-            self._loss(index, floor, heat).backward()  # type: ignore[no-untyped-call]
+            finite_loss(self._loss(index, floor, heat), "ras").backward()  # type: ignore[no-untyped-call]
             nn.utils.clip_grad_norm_(self.net.parameters(), 1.0)
             self.optimizer.step()
             self.scheduler.step()

@@ -11,12 +11,13 @@ NOCT-Contrastive and their ensemble are candidates only if the cohort is small e
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any, Self
+from typing import Any, Self, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
 from nocta.core.cohort import Cohort
+from nocta.core.errors import ModelError
 from nocta.core.predictor import Predictor, require_network
 from nocta.model.presets.base import Planner, Task
 from nocta.model.presets.default import DefaultPlanner
@@ -129,12 +130,15 @@ class AutoPlanner(Planner):
     @classmethod
     def from_state(cls, config: dict[str, Any], arrays: Arrays) -> Self:
         chosen = config["chosen"]
+        leads = tuple(Lead(*lead) for lead in config["leads"])
+        if not {chosen, *(lead.candidate for lead in leads)} <= set(get_args(Candidate)):
+            raise ModelError(f"'{chosen}' is not an estimator that can be chosen.")
         kind = DirectPlanner if chosen == "direct" else DefaultPlanner
         planner = kind.from_state(*take_part(config, arrays, "planner"))
         scorer = None
         if "scorer" in config:
             scorer = DefaultPlanner.from_state(*take_part(config, arrays, "scorer"))
-        return cls(chosen, planner, tuple(Lead(*lead) for lead in config["leads"]), scorer)
+        return cls(chosen, planner, leads, scorer)
 
 
 def candidates(train: Cohort) -> tuple[Candidate, ...]:

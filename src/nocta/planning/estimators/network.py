@@ -9,15 +9,15 @@ from typing import Any, Self
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator
 from torch import nn
 
 from nocta.core.errors import NotFittedError
+from nocta.core.parameters import Parameters
 from nocta.predictors.encoding import InputEncoder, arrays_under
 from nocta.predictors.training import TrainingConfig, TrainingLog
 
 
-class FittedNetwork(BaseEstimator):  # type: ignore[misc]
+class FittedNetwork(Parameters):
     """A network over encoded histories, trained with a `TrainingConfig`."""
 
     training: TrainingConfig

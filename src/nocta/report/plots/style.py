@@ -12,6 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from nocta.model.files import save_atomically
+
 #: Width in inches of one and of two text columns.
 COLUMN, PAGE = 3.5, 7.0
 GRAY = "#6e6e6e"
@@ -115,9 +117,14 @@ def house_style() -> Iterator[None]:
 def save_figure(figure: Any, path: str | Path, dpi: int = 200) -> Path:
     """Write a figure in the format of its suffix (.png, .svg, .pdf)."""
     path = Path(path)
-    path.parent.mkdir(parents=True, exist_ok=True)
     # No date, so the same data give the same file.
     metadata = {".svg": {"Date": None}, ".pdf": {"CreationDate": None}}.get(path.suffix, {})
+    kind = path.suffix.removeprefix(".") or None
     with house_style():
-        figure.savefig(path, dpi=dpi, bbox_inches="tight", metadata=metadata)
+        save_atomically(
+            path,
+            lambda part: figure.savefig(
+                part, format=kind, dpi=dpi, bbox_inches="tight", metadata=metadata
+            ),
+        )
     return path
