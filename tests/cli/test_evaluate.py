@@ -73,7 +73,7 @@ def test_a_report_of_one_model(fitted_model: Path, small_clinic: Path, tmp_path:
     assert "Drift: The model " in shown
     text = page.read_text("utf-8")
     for said in (
-        "NOCTA on clinic",
+        "NOCT-Amortized on clinic",
         "a subject gives average precision",
         "subjects kept aside when the model was fitted",
         "Promise kept?",
