@@ -52,10 +52,10 @@ def test_the_models_own_weights_on_its_test_subjects(
     ]
     assert {r["split"] for r in found} == {"test"}
     assert {int(r["n_subjects"]) for r in found} == {record["n_test"]}
-    assert [r["method"] for r in found] == ["nocta-auto"] * (len(found) - 1) + ["static"]
+    assert [r["method"] for r in found] == ["nocta-amortized"] * (len(found) - 1) + ["static"]
     assert f"{record['n_test']} subjects kept aside" in shown
     assert "No leak found" in shown
-    assert "AP (95 %)" in shown
+    assert "mean AP ROC cross- weight cost accuracy (95 %) AUC entropy" in shown
     for name in ("cost", "accuracy", "ap", "roc_auc", "cross_entropy"):
         assert all(
             float(r[f"{name}_low"]) <= float(r[name]) <= float(r[f"{name}_high"]) for r in found
@@ -73,7 +73,7 @@ def test_a_report_of_one_model(fitted_model: Path, small_clinic: Path, tmp_path:
     assert "Drift: The model " in shown
     text = page.read_text("utf-8")
     for said in (
-        "NOCTA on clinic",
+        "NOCT-Amortized on clinic",
         "a subject gives average precision",
         "subjects kept aside when the model was fitted",
         "Promise kept?",
@@ -81,13 +81,17 @@ def test_a_report_of_one_model(fitted_model: Path, small_clinic: Path, tmp_path:
         "sex = F",
         "Sensitivity and specificity",
         "nocta evaluate",
+        f"operating point is {nocta.load(fitted_model).default_point.reason}",
     ):
         assert said in text, said
     assert "Paired" not in text
     assert "seeds;" not in text
-    cheap, dear = (row for row in rows(out) if "acquire" not in json.loads(row["setting"]))
+    nothing, cheap, *_, dear, everything, plan = rows(out)
     assert float(cheap["expected_cost"]) < float(dear["expected_cost"])
     assert float(cheap["realized_loss"]) > 0
+    for row in (nothing, everything, plan):  # promised from validation
+        assert float(row["expected_loss"]) > 0
+    assert float(nothing["expected_cost"]) == 0 < float(everything["expected_cost"])
     assert sorted(file.name for file in tmp_path.iterdir()) == ["r.csv", "r.html"]
     status, shown = invoke(*args, "--report", tmp_path / "r.pdf")
     assert (status, "end its name in .html" in shown) == (2, True)
@@ -137,7 +141,7 @@ def test_budgets_and_weights_make_pairs(
     assert all(float(r["cost"]) <= float(r["budget"]) for r in rows(out))
 
 
-def test_fewer_points_keep_both_ends(
+def test_fewer_points_keep_both_ends_and_the_default(
     fitted_model: Path, small_clinic: Path, tmp_path: Path
 ) -> None:
     out = tmp_path / "r.csv"
@@ -145,7 +149,9 @@ def test_fewer_points_keep_both_ends(
     assert invoke("evaluate", fitted_model, small_clinic, *args)[0] == 0
     kept = nocta.load(fitted_model).record_["cost_weights"]
     found = rows(out)
-    assert [setting_name(r) for r in found] == ["nothing", kept[0], kept[-1], "everything", "plan"]
+    default = nocta.load(fitted_model).default_point.cost_weight
+    own = sorted({kept[0], default, kept[-1]}, reverse=True)
+    assert [setting_name(r) for r in found] == ["nothing", *own, "everything", "plan"]
     assert {r["availability"] for r in found} == {"known"}
 
 

@@ -249,14 +249,16 @@ def _own_settings(
 
 
 def _spread(model: SavedMethod, n_points: int) -> list[dict[str, Any]]:
-    """At most `n_points` of the operating points from first to last, the default among them."""
+    """About `n_points` of the operating points, the first, the last and the default among them."""
     kept, default = model.settings, model.default_point.setting
     n = min(n_points, len(kept))
     places = [round(i * (len(kept) - 1) / max(n - 1, 1)) for i in range(n)]
     if default in kept:
         place = kept.index(default)
-        nearest = min(range(n), key=lambda i: abs(places[i] - place))
-        places[nearest] = place
+        inner = [i for i in places[1:-1] if i != place]
+        if place not in places and inner:  # it takes the place of its neighbor
+            places.remove(min(inner, key=lambda i: abs(i - place)))
+        places = sorted({*places, place})
     return [kept[i] for i in places]
 
 
