@@ -89,7 +89,7 @@ class Learning:
         learned: _Plain = self._elsewhere(_learn, found, progress)
         method, settings, shown, preset, trials, seconds = learned
         tuning = TuningRecord.read({**trials, **asdict(self._area)}) if trials else None
-        return Learned(method, settings, shown, preset, tuning, seconds)
+        return Learned(method, settings, Recommended(**shown), preset, tuning, seconds)
 
     def try_options(self, options: Mapping[str, Any]) -> float:
         """One trial: fit with some options and judge on validation; higher is better."""
@@ -124,7 +124,7 @@ class Learning:
 
 
 #: A packed method, its settings, the one to show, its preset, trials and seconds.
-_Plain = tuple[bytes, list[dict[str, Any]], Recommended, str, Mapping[str, Any] | None, float]
+_Plain = tuple[bytes, list[dict[str, Any]], dict[str, Any], str, Mapping[str, Any] | None, float]
 
 
 def _learn(learning: Learning, found: Mapping[str, Any] | None, progress: bool) -> _Plain:
@@ -141,7 +141,7 @@ def _learn(learning: Learning, found: Mapping[str, Any] | None, progress: bool) 
     settings = with_promises(operating_points(method, *how), method, *how)
     shown = chosen_on_validation(method, settings, *how)
     preset = getattr(method, "preset", setup.preset)
-    return pack(method), settings, shown, preset, found, seconds
+    return pack(method), settings, asdict(shown), preset, found, seconds
 
 
 def _score(learning: Learning, options: Mapping[str, Any]) -> float:
