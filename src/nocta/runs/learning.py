@@ -87,10 +87,9 @@ class Learning:
         `found` holds finished trials, as `Tuning.to_dict` gives them.
         """
         learned: _Plain = self._elsewhere(_learn, found, progress)
-        method, settings, (index, reason), preset, trials, seconds = learned
-        shown = Recommended(index, reason)
+        method, settings, shown, preset, trials, seconds = learned
         tuning = TuningRecord.read({**trials, **asdict(self._area)}) if trials else None
-        return Learned(method, settings, shown, preset, tuning, seconds)
+        return Learned(method, settings, Recommended(**shown), preset, tuning, seconds)
 
     def try_options(self, options: Mapping[str, Any]) -> float:
         """One trial: fit with some options and judge on validation; higher is better."""
@@ -124,10 +123,8 @@ class Learning:
         return ValidationArea.of(self.train, self.val, self.setup.source.headline)
 
 
-#: A packed method, its settings, the position of the one to show and why, its preset, trials and
-#: seconds.
-_Shown = tuple[int, str]
-_Plain = tuple[bytes, list[dict[str, Any]], _Shown, str, Mapping[str, Any] | None, float]
+#: A packed method, its settings, the one to show, its preset, trials and seconds.
+_Plain = tuple[bytes, list[dict[str, Any]], dict[str, Any], str, Mapping[str, Any] | None, float]
 
 
 def _learn(learning: Learning, found: Mapping[str, Any] | None, progress: bool) -> _Plain:
@@ -144,7 +141,7 @@ def _learn(learning: Learning, found: Mapping[str, Any] | None, progress: bool) 
     settings = with_promises(operating_points(method, *how), method, *how)
     shown = chosen_on_validation(method, settings, *how)
     preset = getattr(method, "preset", setup.preset)
-    return pack(method), settings, (shown.index, shown.reason), preset, found, seconds
+    return pack(method), settings, asdict(shown), preset, found, seconds
 
 
 def _score(learning: Learning, options: Mapping[str, Any]) -> float:
