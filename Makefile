@@ -68,7 +68,7 @@ screenshots: install chromium
 results: $(RESULTS)
 
 forget-results:
-	rm -rf results/*/jobs results/ablations/runs results/paper/runs results/variants/runs results/variants/variants.csv
+	rm -rf results/*/jobs results/direct/*/jobs results/ablations/runs results/paper/runs results/variants/runs results/variants/variants.csv
 
 REFERENCES := static,random,periodic,first-visit,nothing,everything
 

@@ -93,9 +93,11 @@ def draw(steps: pd.DataFrame, out: Path) -> None:
             rows = shown[shown["data"] == name]
             styles = [method_style(method, 0) for method in rows["method"]]
             labels = [style.label for style in styles]
-            axis.barh(labels, rows["mean"], color=[style.color for style in styles])
-            low, high = rows["mean"].min(), rows["mean"].max()
-            axis.set_xlim(low - 0.5 * (high - low) - 1e-3, high + 0.1 * (high - low) + 1e-3)
+            for position, (value, style) in enumerate(zip(rows["mean"], styles, strict=True)):
+                axis.plot(value, position, style.marker, color=style.color, markersize=8)
+            axis.set_yticks(range(len(labels)), labels)
+            axis.margins(x=0.15, y=0.2)
+            axis.locator_params(axis="x", nbins=4)
             axis.invert_yaxis()
             axis.set_title(name)
             axis.set_xlabel("cross-entropy (nats), lower is better")
