@@ -147,5 +147,5 @@ def test_a_win_is_marked_only_if_the_corrected_test_agrees(
     (text, mark) = table.rows[0][1][1]
     assert text.startswith("+0.080")
     assert mark == ("ahead" if marked else "")
-    p = float(tests.rows[0][4].removeprefix("< "))
+    p = float(tests.rows[0][5].removeprefix("< "))
     assert (p < 0.05) == marked
