@@ -39,7 +39,7 @@ def test_the_folder_holds_a_model_a_card_and_a_log(fitted_output: tuple[Path, st
     assert sorted(p.name for p in out.iterdir()) == [ARRAYS, "card.md", "log.json", "manifest.json"]
     assert "clinic: 70 subjects" in shown
     assert "kept aside for testing" in shown
-    assert "accuracy AP (95 %)" in shown
+    assert "On validation, cheapest first" in shown
     assert "best at epoch" in shown
     assert f"nocta plan {out}"[:20] in shown
     stages = json.loads((out / "log.json").read_text("utf-8"))["stages"]
@@ -199,7 +199,7 @@ def test_a_method_without_a_model_is_fitted_and_judged(small_clinic: Path, tmp_p
     assert status == 0, shown
     table = pd.read_csv(results)
     names = [json.loads(setting).get("acquire") for setting in table["setting"]]
-    assert names == ["nothing", None, None, "everything"]
+    assert names == ["nothing", None, None, "everything", "plan"]
     status, shown = invoke("evaluate", out, small_clinic, "--cost-weights", "1", "--out", results)
     assert status == 2
     assert "'first-visit' has no cost weight" in shown

@@ -104,4 +104,4 @@ def test_mistakes_are_told_with_status_2(
     assert "does not exist; name a Parquet or CSV file, or a folder of Parquet" in shown
     csv = tmp_path / "table.csv"
     csv.write_text("patient\n")
-    assert "is not a Parquet file" in invoke("score", fitted_model, csv, "--out", tmp_path / "s")[1]
+    assert "has no rows" in invoke("score", fitted_model, csv, "--out", tmp_path / "s")[1]

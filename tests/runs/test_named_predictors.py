@@ -103,6 +103,7 @@ def test_unknown_names_are_refused_with_a_hint(small_setup: Setup) -> None:
 def test_a_fit_is_refused_before_training(
     options: dict[str, str], error: type[Exception], match: str, tmp_path: Path
 ) -> None:
+    options = {"method": "nocta-amortized", **options}
     request = FitRequest(DataSource("synthetic", max_subjects=60), quick=True, **options)  # type: ignore[arg-type]
     with pytest.raises(error, match=match):
         fit_to_folder(request, tmp_path / "model")
@@ -115,9 +116,8 @@ def test_a_fit_with_a_named_predictor_is_saved(predictor: str, tmp_path: Path) -
 
     source = DataSource("synthetic", max_subjects=60)
     options = {"n_rounds": 0, "hidden": 8, "width": 2}
-    request = FitRequest(
-        source, n_points=1, quick=True, preset_options=options, predictor=predictor
-    )
+    how = {"n_points": 1, "quick": True, "predictor": predictor}
+    request = FitRequest(source, method="nocta-amortized", preset_options=options, **how)
     model = fit_to_folder(request, tmp_path / "model")
     test = request.parts()[3].subset(np.arange(4))
     before, after = (m.rollout(test, 0.3) for m in (model, nocta.load(tmp_path / "model")))

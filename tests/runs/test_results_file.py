@@ -52,7 +52,8 @@ def test_the_columns_are_those_of_the_contract() -> None:
         "dataset,method,preset,availability,seed,split,cost_weight,budget,setting,"
         "cost,accuracy,ap,roc_auc,cross_entropy,n_subjects,n_labels,fit_seconds,rollout_seconds,"
         "tests,visits,threshold,detection_delay,detected,false_alarms,"
-        "expected_loss,expected_cost,realized_loss"
+        "expected_loss,expected_cost,realized_loss,cost_low,cost_high,accuracy_low,accuracy_high,"
+        "ap_low,ap_high,roc_auc_low,roc_auc_high,cross_entropy_low,cross_entropy_high"
     )
 
 

@@ -111,6 +111,12 @@ class Network(Protocol):
         """Last hidden layer at every time, `(n, L, hidden)`."""
 
 
+def has_network(predictor: Predictor) -> bool:
+    """Whether the predictor, fitted or not, has a network, in all its members."""
+    found = predictor.out_of_fold
+    return all(member.network is not None for member in (found.members if found else (predictor,)))
+
+
 def require_network(predictor: Predictor, user: str, reason: str) -> None:
     """Raise `ConfigError` if the predictor, fitted or not, has no network.
 

@@ -76,7 +76,9 @@ class NoctaMethod(Method):
     def check_predictor(self, predictor: Predictor) -> None:
         if self.estimator not in BUILT_IN:
             return
-        if self.estimator in ("auto", "direct"):
+        if self.estimator == "auto":
+            return  # NOCT-Direct is no candidate without a network
+        if self.estimator == "direct":
             require_network(predictor, f"Method '{self.name}'", "trains the predictor further")
             return
         metric = given_values(self.options).get("metric")

@@ -75,7 +75,7 @@ def known_yardstick(source: DataSource) -> Yardstick | None:
     `None` for data that are not drawn from a finite task, and for tasks too large to be solved on
     the way: `nocta optimum` solves those.
     """
-    if source.card is None or source.card.finite_task is None:
+    if source.card is None or source.card.finite_task is None or source.constraints:
         return None
     if not _task_options(source):
         file = resources.files(__package__).joinpath(f"{source.card.name}_optimum.csv")

@@ -92,7 +92,7 @@ def _texts_of(frame: nw.DataFrame[Any]) -> dict[str, Texts]:
 def drop_repeats(source: Source, keys: Collection[str], issues: Issues) -> Source:
     """Leave out rows that equal an earlier row cell by cell; `keys` tell most rows apart."""
     try:
-        alike = source.frame.select(list(keys)).is_duplicated().to_numpy()
+        alike = source.frame.select(list(dict.fromkeys(keys))).is_duplicated().to_numpy()
     except TypeError:  # cells without an order or a hash, such as lists
         return source
     seen: set[str] = set()

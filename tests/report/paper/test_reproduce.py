@@ -24,6 +24,7 @@ from nocta.report.paper.complexity import (
 )
 from nocta.report.paper.recipes import Arm
 from nocta.report.paper.theory import noct_sheet
+from nocta.runs.learning import Learning
 from nocta.runs.setup import DataSource
 
 runner = CliRunner()
@@ -64,6 +65,11 @@ def test_other_jobs_of_the_folder_are_left_out(small: Request) -> None:
     assert set(page.sheets[""][1].frame["seeds"]) == {1}
 
 
+def here(learning, function, *args):
+    """Learn in this process, where methods are patched."""
+    return function(learning, *args)
+
+
 def test_a_failed_job_is_reported_and_the_rest_goes_on(
     small: Request, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -71,6 +77,7 @@ def test_a_failed_job_is_reported_and_the_rest_goes_on(
         raise RuntimeError("out of ink")
 
     monkeypatch.setattr("nocta.methods.reference.method.Random.fit", fail)
+    monkeypatch.setattr(Learning, "_elsewhere", here)
     page = reproduce(plain(), replace(small, n_seeds=1))
     assert page.failures == ["random, seed 0: RuntimeError: out of ink"]
     assert set(page.sheets[""][-1].frame["method"]) == {"static"}
@@ -82,6 +89,7 @@ def test_a_failed_job_is_reported_and_the_rest_goes_on(
 def test_nothing_finished_is_an_error(small: Request, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("Random", "Static"):
         monkeypatch.setattr(f"nocta.methods.reference.method.{name}.fit", None)
+    monkeypatch.setattr(Learning, "_elsewhere", here)
     with pytest.raises(ConfigError, match="No job of 'table-plain' finished on 'synthetic'"):
         reproduce(plain(), replace(small, n_seeds=1))
 

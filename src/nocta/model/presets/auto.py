@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from nocta.core.cohort import Cohort
 from nocta.core.errors import ModelError
-from nocta.core.predictor import Predictor, require_network
+from nocta.core.predictor import Predictor, has_network
 from nocta.model.presets.base import Planner, Task
 from nocta.model.presets.default import DefaultPlanner
 from nocta.model.presets.direct import DirectPlanner
@@ -110,8 +110,8 @@ class AutoPlanner(Planner):
     def fit(cls, task: Task) -> Self:
         options: AutoOptions = task.options
         names = options.candidates or candidates(task.train)
-        if task.predictor is not None and "direct" in names:
-            require_network(task.predictor, "Estimator 'auto'", "trains the predictor further")
+        if task.predictor is not None and not has_network(task.predictor):
+            names = tuple(name for name in names if name != "direct") or names
         shared = replace(task, predictor=task.cross_fitted(task.preset))
         fitted = {name: _fit(name, shared, options.quick) for name in names}
         leads = compare(fitted, task.val, task.seed)

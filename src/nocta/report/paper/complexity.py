@@ -103,7 +103,7 @@ def _measure(
     """Milliseconds per subject of each method, at its most expensive operating point."""
     directory = request.out / "runs" / size.folder
     setup = Setup(
-        write_cohort(size, directory, scale),
+        write_cohort(size, directory.with_name(f"{size.folder}-data"), scale),
         preset="paper",
         n_points=3,
         cost_weights=(0.0,),  # cost does not matter, so every method acquires until the end

@@ -32,8 +32,8 @@ class MethodStyle:
 
 #: In the order of the legend: ours, the paper's baselines, the reference policies.
 METHOD_STYLES: dict[str, MethodStyle] = {
-    "nocta-auto": MethodStyle("NOCTA", "#5B0F8B", "o", (0, (4, 1))),
-    "nocta-direct": MethodStyle("NOCT-Direct", "#B00020", "p", "-"),
+    "nocta-auto": MethodStyle("NOCTA", "#5B0F8B", "H", (0, (4, 1))),
+    "nocta-direct": MethodStyle("NOCT-Direct", "#B00020", "p", (0, (12, 1))),
     "nocta-ensemble": MethodStyle("NOCTA ensemble", "#000000", "*", "-"),
     "nocta-contrastive": MethodStyle("NOCT-Contrastive", "#D55E00", "o", (0, (9, 1.5))),
     "nocta-amortized": MethodStyle("NOCT-Amortized", "#0072B2", "s", "-"),
