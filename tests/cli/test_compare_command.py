@@ -174,7 +174,7 @@ def test_an_optimum_that_cannot_be_had_exits_at_once(args: list[str], message: s
     "args",
     [
         ["compare", "--methods", "nothing", "--seeds", 2, "--jobs", 1],
-        ["fit", "--quick"],
+        ["fit", "--quick", "--method", "nocta-amortized"],
     ],
 )
 def test_a_class_that_a_part_never_shows_is_warned_of(args: list[object], tmp_path: Path) -> None:
